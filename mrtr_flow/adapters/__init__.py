@@ -1,0 +1,1 @@
+"""Edges: how a host's requests become `Call`s and rounds become its results."""

@@ -1,0 +1,308 @@
+"""The journal of a run <-> the bytes that are sealed into a token. The only user of msgpack and zstandard.
+
+A payload, in order; every part after the first is there only if its flag or the rule beside it says so:
+
+    flags         1 byte    absent when 0. A payload without it starts with an array header, which is >= 0x80
+    run id        10 bytes  RUN_ID: start, 4 bytes of Unix seconds big endian, and 6 random bytes
+    version tag   1 byte    VERSION: first byte of the hash of flow and version
+    retry         1 byte    RETRY: low nibble wrong answers to the pending question, high nibble questions changed
+    extras        msgpack   EXTRAS: a map with small integer keys. None is defined yet, so any key is refused
+    length        varint    ZIPPED: length of the client part as stored, 7 bits a byte, low first
+    client part   msgpack   an array; ZIPPED: one zstd block without its frame header
+    server part   msgpack   SERVER: an array, never compressed
+    checks        bytes     one byte of the chain for each event, two for the last; none without events
+    pending       4 bytes   the chain at the pending question
+    padding       bytes     PADDED: 0x80 and zeros
+
+The client part holds what the client sent or may see: answers and public step results, in order. The server part
+holds the other step results. Compressing those beside text a client chooses would show them through the length.
+Which part the next event is in follows from the effect that replay yields, so it is not stored. The parts hold one
+item for each event, and one more, last in the client part, if the pending gather has answers already.
+
+Rules: every size is capped before it is decoded, and again when it is recorded, so no token is minted that cannot be
+opened. Items are sliced, not decoded: the engine decodes each after it compared that item's check.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+import msgpack  # type: ignore[import-untyped]
+import zstandard
+
+from mrtr_flow.errors import LimitExceeded, NotRecordable
+
+__all__ = ("MAX_EVENTS", "Corrupt", "Journal", "pack", "unpack")
+
+ZIPPED, SERVER, RUN_ID, PADDED, RETRY, VERSION, EXTRAS = (1 << bit for bit in range(7))
+MAX_PART: Final = 64 * 1024
+MAX_EVENTS: Final = 256
+MAX_NIBBLE: Final = 15
+RUN_ID_BYTES: Final = 10
+PENDING_BYTES: Final = 4
+_MAX_DIGITS: Final = 400
+_BIG_INT: Final = 1
+_ZIP_FROM: Final = 32
+_ZIP_LEVEL: Final = 6
+_ZIP_LEVEL_LONG: Final = 4
+_LONG: Final = 1024
+_MAGICLESS: Final = zstandard.FORMAT_ZSTD1_MAGICLESS
+# a magicless frame without content size starts with a descriptor of 0, a window size, and the 3-byte block header.
+# The compressor writes a window that fits the content; a reader may always be told the largest, 64 KiB
+_FRAME: Final = b"\x00\x30"
+_COMPRESSED_LAST: Final = 0b101
+
+
+class Corrupt(ValueError):
+    """An authentic payload does not read: it was minted by another implementation, or by a bug."""
+
+
+class _Zstd(threading.local):
+    """zstandard's contexts must not be shared between threads."""
+
+    def __init__(self) -> None:
+        self.short, self.long = (
+            zstandard.ZstdCompressor(
+                compression_params=zstandard.ZstdCompressionParameters.from_level(
+                    level, window_log=16, format=_MAGICLESS, write_content_size=False, write_checksum=False
+                )
+            )
+            for level in (_ZIP_LEVEL, _ZIP_LEVEL_LONG)
+        )
+        self.unzip = zstandard.ZstdDecompressor(format=_MAGICLESS, max_window_size=MAX_PART)
+
+
+_zstd: Final = _Zstd()
+
+
+def pack(item: Any, what: str) -> bytes:
+    """One event as bytes. Raises `NotRecordable` or `LimitExceeded` naming `what`, for what could not be opened again."""
+    try:
+        data = cast("bytes", msgpack.packb(item, default=_big_int, unicode_errors="surrogatepass"))
+    except (ValueError, TypeError, RecursionError, OverflowError) as error:
+        raise NotRecordable(f"{what} cannot be packed: {error}; return plain values of less depth") from None
+    if len(data) > MAX_PART:
+        raise LimitExceeded(f"{what} takes {len(data)} bytes of at most {MAX_PART}; keep it elsewhere and record its name")
+    unpack(data)
+    return data
+
+
+def unpack(data: bytes) -> Any:
+    """The item that `pack` wrote. Raises `Corrupt`."""
+    try:
+        return msgpack.unpackb(data, ext_hook=_ext, **_LIMITS)
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
+        raise Corrupt(f"event does not unpack: {type(error).__name__}") from None
+
+
+_LIMITS: Final[dict[str, Any]] = {
+    "strict_map_key": False,
+    "unicode_errors": "surrogatepass",
+    "max_array_len": 16_384,
+    "max_map_len": 4_096,
+    "max_ext_len": _MAX_DIGITS,
+}
+
+
+def _big_int(value: Any) -> Any:
+    if isinstance(value, int):
+        digits = str(value).encode()
+        if len(digits) <= _MAX_DIGITS:
+            return msgpack.ExtType(_BIG_INT, digits)
+        raise ValueError(f"an integer has {len(digits)} digits of at most {_MAX_DIGITS}")
+    raise TypeError(f"a {type(value).__name__} is no JSON value")
+
+
+def _ext(code: int, data: bytes) -> int:
+    if code != _BIG_INT or len(data) > _MAX_DIGITS:
+        raise ValueError(f"extension {code} is unknown")
+    return int(data)
+
+
+@dataclass
+class Journal:
+    """What one token carries: the ordered events by part, their checks, and what is pending."""
+
+    client: list[bytes] = field(default_factory=list[bytes])
+    server: list[bytes] = field(default_factory=list[bytes])
+    checks: bytes = b""
+    pending: bytes = bytes(PENDING_BYTES)
+    partial: bytes | None = None
+    run_id: bytes | None = None
+    version: int | None = None
+    wrong: int = 0
+    changed: int = 0
+
+    @property
+    def events(self) -> int:
+        """How many events are recorded; the partial answers of a pending gather are none."""
+        return len(self.client) + len(self.server)
+
+    def encode(self) -> bytes:
+        """The payload. Raises `LimitExceeded` if a part or the number of events is past its cap."""
+        if self.events > MAX_EVENTS:
+            raise LimitExceeded(
+                f"run has {self.events} events of at most {MAX_EVENTS}; ask several questions in one gather(...)"
+            )
+        client = _array(self.client + ([self.partial] if self.partial is not None else []))
+        zipped = _zip(client)
+        flags = ZIPPED if zipped is not None else 0
+        head = bytearray()
+        if self.run_id is not None:
+            flags |= RUN_ID
+            head += self.run_id
+        if self.version is not None:
+            flags |= VERSION
+            head.append(self.version)
+        if self.wrong or self.changed:
+            flags |= RETRY
+            head.append(min(self.wrong, MAX_NIBBLE) | min(self.changed, MAX_NIBBLE) << 4)
+        if zipped is not None:
+            head += _varint(len(zipped))
+        server = b""
+        if self.server:
+            flags |= SERVER
+            server = _array(self.server)
+        return (bytes([flags]) if flags else b"") + head + (zipped or client) + server + self.checks + self.pending
+
+    @classmethod
+    def decode(cls, payload: bytes) -> Journal:
+        """Read an authentic payload. Raises `Corrupt`."""
+        if len(payload) > 2 * MAX_PART:
+            raise Corrupt("payload is too long")
+        reader = _Reader(payload)
+        flags = reader.take(1)[0] if payload[:1] < b"\x80" else 0
+        if flags & PADDED:
+            reader.strip_padding()
+        journal = cls()
+        if flags & RUN_ID:
+            journal.run_id = reader.take(RUN_ID_BYTES)
+        if flags & VERSION:
+            journal.version = reader.take(1)[0]
+        if flags & RETRY:
+            retry = reader.take(1)[0]
+            journal.wrong, journal.changed = retry & MAX_NIBBLE, retry >> 4
+        if flags & EXTRAS:
+            raise Corrupt("payload has extras that this version does not know")
+        if flags & ZIPPED:
+            stored = reader.take(reader.varint())
+            inner = _Reader(_unzip(stored))
+            journal.client = inner.array()
+            if inner.rest():
+                raise Corrupt("client part has bytes after its array")
+        else:
+            journal.client = reader.array()
+        if flags & SERVER:
+            journal.server = reader.array()
+        tail = reader.rest()
+        if len(tail) < PENDING_BYTES:
+            raise Corrupt("payload ends before the pending question")
+        journal.checks, journal.pending = tail[:-PENDING_BYTES], tail[-PENDING_BYTES:]
+        recorded = max(len(journal.checks) - 1, 0)
+        if len(journal.checks) == 1 or journal.events - recorded not in (0, 1) or recorded > MAX_EVENTS:
+            raise Corrupt(f"payload has {journal.events} items and {len(journal.checks)} check bytes")
+        if journal.events > recorded:
+            if not journal.client:
+                raise Corrupt("payload has a partial answer outside the client part")
+            journal.partial = journal.client.pop()
+        return journal
+
+
+class _Reader:
+    """Takes a payload apart from the front, never past its end."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def take(self, count: int) -> bytes:
+        data = self._data[self._at : self._at + count]
+        if len(data) != count:
+            raise Corrupt("payload ends early")
+        self._at += count
+        return data
+
+    def rest(self) -> bytes:
+        return self.take(len(self._data) - self._at)
+
+    def strip_padding(self) -> None:
+        body, mark, _ = self._data.rpartition(b"\x80")
+        if not mark or self._data[len(body) + 1 :].strip(b"\x00"):
+            raise Corrupt("payload has no end of padding")
+        self._data = body
+
+    def varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+            if shift > 21:
+                raise Corrupt("length is too long")
+
+    def array(self) -> list[bytes]:
+        """The items of the array that starts here, as slices."""
+        unpacker = msgpack.Unpacker(None, max_buffer_size=2 * MAX_PART, **_LIMITS)
+        rest = self._data[self._at :]
+        try:
+            unpacker.feed(rest)
+            count = unpacker.read_array_header()
+            if count > MAX_EVENTS + 1:
+                raise Corrupt(f"part has {count} items of at most {MAX_EVENTS + 1}")
+            items: list[bytes] = []
+            for _ in range(count):
+                start = unpacker.tell()
+                unpacker.skip()
+                items.append(rest[start : unpacker.tell()])
+        except Corrupt:
+            raise
+        except (ValueError, msgpack.UnpackException) as error:
+            raise Corrupt(f"part is no array: {type(error).__name__}") from None
+        self._at += unpacker.tell()
+        return items
+
+
+def _array(items: Sequence[bytes]) -> bytes:
+    data = cast("bytes", msgpack.Packer().pack_array_header(len(items))) + b"".join(items)
+    if len(data) > MAX_PART:
+        raise LimitExceeded(
+            f"run carries {len(data)} bytes of at most {MAX_PART} in one part; record less, or names of what is stored elsewhere"
+        )
+    return data
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _zip(data: bytes) -> bytes | None:
+    """One zstd block without frame and block header, or None where that is no shorter than `data` and its length."""
+    if len(data) < _ZIP_FROM:
+        return None
+    frame = (_zstd.long if len(data) > _LONG else _zstd.short).compress(data)
+    block = frame[5:]
+    if frame[0] or frame[2:5] != _block_header(len(block)) or len(block) + len(_varint(len(block))) >= len(data):
+        return None
+    return block
+
+
+def _unzip(block: bytes) -> bytes:
+    # the rebuilt header names no content size, so that max_output_size is kept
+    try:
+        return _zstd.unzip.decompress(_FRAME + _block_header(len(block)) + block, max_output_size=MAX_PART)
+    except zstandard.ZstdError:
+        raise Corrupt("client part does not unzip") from None
+
+
+def _block_header(size: int) -> bytes:
+    return (size << 3 | _COMPRESSED_LAST).to_bytes(3, "little")

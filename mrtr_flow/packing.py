@@ -1,0 +1,176 @@
+"""JSON values <-> positional values, directed by a JSON schema. Pure; imports nothing of ours but errors.
+
+A `Packing` is compiled once from a JSON schema (the form that was sent, or a step's return type). It knows only
+what saves bytes: property names, string enumerations, and what may hold them. The rules:
+
+- object with properties: an array in property order. Absent properties at the end are dropped; with an absent one
+  in the middle, or a name the schema lacks, a map `{position or name: value}`.
+- string enumeration: the index. A value outside it travels as it is.
+- array, map and nullable hold another packing; everything else travels as it is.
+
+`pack` and `unpack` are inverse for every JSON value, whether it fits the schema or not. Two packings are
+interchangeable iff their `digest` is equal: it covers names, order, types and enumerations with their titles.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+__all__ = ("ANY", "Packing", "compile_schema", "options_of")
+
+
+class Packing:
+    """Packs what it cannot improve as it is. `shape` is the JSON description that `digest` covers."""
+
+    def __init__(self, shape: Any) -> None:
+        self.shape = shape
+
+    @property
+    def digest(self) -> bytes:
+        """32 bytes of SHA-256 over the shape."""
+        return hashlib.sha256(json.dumps(self.shape, separators=(",", ":")).encode()).digest()
+
+    def pack(self, value: Any) -> Any:
+        return value
+
+    def unpack(self, value: Any) -> Any:
+        return value
+
+
+class _Enum(Packing):
+    def __init__(self, values: Sequence[str], titles: Sequence[str]) -> None:
+        super().__init__(["enum", *map(list, zip(values, titles, strict=True))])
+        self._index = {value: index for index, value in enumerate(values)}
+        self._values = tuple(values)
+
+    def pack(self, value: Any) -> Any:
+        return self._index.get(value, value) if isinstance(value, str) else [value]
+
+    def unpack(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return cast("list[Any]", value)[0]
+        return value if isinstance(value, str) else self._values[value]
+
+
+class _Nullable(Packing):
+    def __init__(self, inner: Packing) -> None:
+        super().__init__(["nullable", inner.shape])
+        self._inner = inner
+
+    def pack(self, value: Any) -> Any:
+        return None if value is None else self._inner.pack(value)
+
+    def unpack(self, value: Any) -> Any:
+        return None if value is None else self._inner.unpack(value)
+
+
+class _Array(Packing):
+    def __init__(self, inner: Packing) -> None:
+        super().__init__(["array", inner.shape])
+        self._inner = inner
+
+    def pack(self, value: Any) -> Any:
+        return [*map(self._inner.pack, cast("list[Any]", value))] if isinstance(value, list) else {"": value}
+
+    def unpack(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return cast("dict[str, Any]", value)[""]
+        return [*map(self._inner.unpack, value)]
+
+
+class _Map(Packing):
+    def __init__(self, inner: Packing) -> None:
+        super().__init__(["map", inner.shape])
+        self._inner = inner
+
+    def pack(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return [value]
+        return {name: self._inner.pack(item) for name, item in cast("dict[str, Any]", value).items()}
+
+    def unpack(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return cast("list[Any]", value)[0]
+        return {name: self._inner.unpack(item) for name, item in value.items()}
+
+
+class _Object(Packing):
+    def __init__(self, fields: Mapping[str, Packing]) -> None:
+        super().__init__(["object", *([name, packing.shape] for name, packing in fields.items())])
+        self._fields = tuple(fields.items())
+        self._names = {name: position for position, name in enumerate(fields)}
+
+    def pack(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return {"": value, -1: True}  # not an object: the mark -1 tells it from an object with a property ""
+        rest = dict(cast("dict[str, Any]", value))
+        row = [(name, packing.pack(rest.pop(name))) for name, packing in self._fields if name in rest]
+        if not rest and all(name == field for (name, _), (field, _) in zip(row, self._fields, strict=False)):
+            return [item for _, item in row]
+        return {**{self._names[name]: item for name, item in row}, **rest}
+
+    def unpack(self, value: Any) -> Any:
+        fields = self._fields
+        if isinstance(value, list):
+            row = cast("list[Any]", value)
+            if len(row) > len(fields):
+                raise ValueError(f"object has {len(fields)} properties but {len(row)} were recorded")
+            return {name: packing.unpack(item) for (name, packing), item in zip(fields, row, strict=False)}
+        if -1 in value:
+            return value[""]
+        found = {fields[key][0]: fields[key][1].unpack(item) for key, item in value.items() if isinstance(key, int)}
+        return found | {key: item for key, item in value.items() if isinstance(key, str)}
+
+
+ANY = Packing("any")
+_SCALARS = {name: Packing(name) for name in ("string", "integer", "number", "boolean", "null")}
+
+
+def compile_schema(schema: Mapping[str, Any]) -> Packing:
+    """The packing of a JSON schema, references into its own `$defs` resolved. What it cannot use packs as it is."""
+    return _compile(schema, cast("Mapping[str, Any]", schema.get("$defs", {})), ())
+
+
+def _compile(schema: Any, defs: Mapping[str, Any], open_refs: tuple[str, ...]) -> Packing:
+    if not isinstance(schema, Mapping):
+        return ANY
+    node = cast("Mapping[str, Any]", schema)
+    ref = node.get("$ref")
+    if isinstance(ref, str):
+        name = ref.rpartition("/")[2]
+        if ref in open_refs or name not in defs:  # a recursive type has no finite packing
+            return ANY
+        return _compile(defs[name], defs, (*open_refs, ref))
+    options = options_of(node)
+    if options is not None:
+        return _Enum([value for value, _ in options], [title for _, title in options])
+    arms = [arm for arm in node.get("anyOf", ()) if arm != {"type": "null"}]
+    if arms and len(arms) == 1 and len(node["anyOf"]) == 2:
+        return _Nullable(_compile(arms[0], defs, open_refs))
+    kind = node.get("type")
+    if kind == "object" and node.get("properties"):
+        properties = cast("Mapping[str, Any]", node["properties"])
+        return _Object({name: _compile(item, defs, open_refs) for name, item in properties.items()})
+    if kind == "object" and isinstance(node.get("additionalProperties"), Mapping):
+        return _Map(_compile(node["additionalProperties"], defs, open_refs))
+    if kind == "array" and "prefixItems" not in node:
+        return _Array(_compile(node.get("items"), defs, open_refs))
+    return _SCALARS.get(kind, ANY) if isinstance(kind, str) else ANY
+
+
+def options_of(node: Mapping[str, Any]) -> list[tuple[str, str]] | None:
+    """The (value, title) pairs of a string enumeration, in the spellings of the form grammar."""
+    titled = node.get("oneOf") or node.get("anyOf")
+    if isinstance(titled, list):
+        arms = cast("list[Any]", titled)
+        if not all(isinstance(arm, Mapping) and isinstance(arm.get("const"), str) for arm in arms):
+            return None
+        return [(arm["const"], str(arm.get("title", arm["const"]))) for arm in arms]
+    values = node.get("enum")
+    if not isinstance(values, list) or not values or not all(isinstance(v, str) for v in cast("list[Any]", values)):
+        return None
+    names = node.get("enumNames", values)
+    return list(zip(cast("list[str]", values), cast("list[str]", names), strict=True))

@@ -1,0 +1,320 @@
+"""Python types as JSON: their schema, decoding, and encoding that is proved to be exact. The only user of pydantic.
+
+Rules:
+
+- A value is recorded only if what was encoded decodes, twice, to an equal value of the same type. So models with a
+  `default_factory` that draws a new value, sets, subclasses of the annotated type and zone names that get lost are
+  refused when they would be recorded, naming the path.
+- Decoding is lax about Python spellings (a JSON string for a date) and never uses pickle.
+- Error texts name places and rules, never values: the values are somebody's data.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import decimal
+import json
+import math
+import sys
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Annotated, Any, Generic, TypeVar, Union, cast, get_args, get_origin
+
+import typing_extensions
+from pydantic import BaseModel, Field, PydanticUserError, TypeAdapter, ValidationError, create_model
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import PydanticSerializationError, SchemaError, core_schema, to_jsonable_python
+
+from mrtr_flow.errors import DefinitionError, FlowError, NotRecordable
+from mrtr_flow.packing import ANY, Packing, compile_schema
+
+__all__ = ("Invalid", "Output", "Parameters", "Shape", "check_plain", "type_name")
+
+T = TypeVar("T")
+_UNUSABLE = (PydanticUserError, SchemaError, NameError, TypeError, ValueError)
+_BLOCK_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
+
+
+class Invalid(FlowError):
+    """A JSON value does not fit a type. The text lists `place: rule` pairs and holds no value."""
+
+
+def type_name(annotation: Any) -> str:
+    """A type as a person writes it."""
+    if get_origin(annotation) is Annotated:
+        return type_name(get_args(annotation)[0])
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
+
+
+class _NamedMembers(GenerateJsonSchema):
+    """Keeps the names of an enumeration's members, which JSON schema has no word for, under `x-names`."""
+
+    def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
+        return {**super().enum_schema(schema), "x-names": [member.name for member in schema["members"]]}
+
+
+class Shape(Generic[T]):
+    """One Python type and its JSON form. Build it once per definition: the schema is rendered on first use only.
+
+    Raises `DefinitionError` where pydantic cannot describe the type.
+    """
+
+    def __init__(self, annotation: Any) -> None:
+        self.annotation = annotation
+        try:
+            self._adapter: TypeAdapter[T] = TypeAdapter(_readable(annotation))
+        except _UNUSABLE as error:
+            raise DefinitionError(f"type {type_name(annotation)} cannot be used: {_first_line(error)}") from error
+
+    def json_schema(
+        self, mode: typing.Literal["validation", "serialization"] = "validation", *, names: bool = False
+    ) -> dict[str, Any]:
+        """The JSON schema (draft 2020-12) by alias; `names` adds enumerations' member names. Raises `DefinitionError` for types JSON cannot describe."""
+        try:
+            return self._adapter.json_schema(mode=mode, schema_generator=_NamedMembers if names else GenerateJsonSchema)
+        except _UNUSABLE as error:
+            raise DefinitionError(
+                f"type {type_name(self.annotation)} has no JSON schema: {_first_line(error)}"
+            ) from error
+
+    @cached_property
+    def packing(self) -> Packing:
+        """How encoded values of this type are packed."""
+        return ANY if self.annotation is Any else compile_schema(self.json_schema("serialization"))
+
+    def decode(self, plain: Any) -> T:
+        """A JSON value as the Python value. Raises `Invalid`."""
+        try:
+            return self._adapter.validate_python(plain, by_alias=True, by_name=True)
+        except ValidationError as error:
+            try:  # strict models take a date as text only from JSON
+                return self._adapter.validate_json(json.dumps(plain), by_alias=True, by_name=True)
+            except (ValidationError, ValueError):
+                raise Invalid(_describe(error)) from None
+
+    def encode(self, value: Any) -> Any:
+        """A Python value as a JSON value. Raises `NotRecordable`."""
+        if self.annotation is Any:
+            check_plain(value)
+            return value
+        try:
+            return self._adapter.dump_python(
+                value, mode="json", by_alias=True, round_trip=True, warnings="error", exclude_none=False
+            )
+        except (PydanticSerializationError, ValueError, TypeError) as error:
+            raise NotRecordable(
+                f"value of type {type(value).__name__} is not a {type_name(self.annotation)}: {_first_line(error)}; "
+                "return the annotated type"
+            ) from error
+
+    def record(self, value: Any) -> Any:
+        """Encode `value` and prove that decoding gives it back, twice. Raises `NotRecordable` naming the path."""
+        plain = self.encode(value)
+        try:
+            first, second = self.decode(plain), self.decode(plain)
+        except Invalid as error:
+            raise NotRecordable(f"value does not decode as {type_name(self.annotation)}: {error}") from None
+        path = _difference(value, first) or _difference(first, second)
+        if path is not None:
+            raise NotRecordable(
+                f"value of type {type_name(self.annotation)} changes at {path} when it is recorded and replayed; "
+                "use a type that JSON keeps exactly",
+                path,
+            )
+        return plain
+
+    def check_stable(self, plain: Any) -> T:
+        """Decode `plain` twice and return the value. Raises `Invalid`, or `NotRecordable` if the two differ."""
+        first, second = self.decode(plain), self.decode(plain)
+        path = _difference(first, second)
+        if path is not None:
+            raise NotRecordable(
+                f"answer of type {type_name(self.annotation)} decodes to another value each time at {path}; "
+                "remove the default_factory or validator that draws it, and use current().uuid4() or a step",
+                path,
+            )
+        return first
+
+
+class Parameters:
+    """The parameters of a flow: (annotation, default) by name, `...` where there is no default."""
+
+    def __init__(self, owner: str, fields: Mapping[str, tuple[Any, Any]]) -> None:
+        self._names = {f"arg_{position}": name for position, name in enumerate(fields)}
+        model_fields: dict[str, Any] = {}
+        for field, name in self._names.items():
+            annotation, default = fields[name]
+            extras = [meta for meta in get_args(annotation)[1:] if isinstance(meta, FieldInfo)]
+            if any(info.default_factory is not None for info in (*extras, default) if isinstance(info, FieldInfo)):
+                raise DefinitionError(
+                    f"parameter {name!r} of {owner} has a default_factory, which draws a new value each round; "
+                    "give it a plain default, or None and a step"
+                )
+            title = name.replace("_", " ").strip().capitalize()
+            model_fields[field] = (Annotated[_readable(annotation), Field(alias=name, title=title)], default)
+        try:
+            self._model = create_model(f"{owner}_arguments", **model_fields)
+            self.json_schema: dict[str, Any] = self._model.model_json_schema(by_alias=True)
+        except _UNUSABLE as error:
+            raise DefinitionError(f"signature of {owner} cannot be used: {_first_line(error)}") from error
+        self.json_schema.pop("title", None)
+        self.json_schema.setdefault("properties", {})
+
+    def decode(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Validated keyword arguments, decoded afresh. Raises `Invalid`."""
+        try:
+            model = self._model.model_validate(arguments, by_alias=True, by_name=False)
+        except ValidationError as error:
+            raise Invalid(_describe(error)) from None
+        return {name: getattr(model, field) for field, name in self._names.items()}
+
+
+class Output:
+    """What a flow returns, as a tool result. Scalars, lists and unions are wrapped as `{"result": ...}`."""
+
+    def __init__(self, annotation: Any) -> None:
+        self.json_schema: dict[str, Any] | None = None
+        self._shape: Shape[Any] | None = None
+        self._wrapped = False
+        if annotation is Any or _is_blocks(annotation):
+            return
+        self._wrapped = not _is_object(annotation)
+        self._shape = Shape(annotation)
+        schema = self._shape.json_schema("serialization")
+        if self._wrapped:
+            defs = schema.pop("$defs", None)
+            schema = {"type": "object", "properties": {"result": schema}, "required": ["result"]}
+            if defs is not None:
+                schema["$defs"] = defs
+        elif "$ref" in schema:
+            schema = {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}
+        self.json_schema = schema
+
+    def encode(self, value: Any) -> tuple[list[dict[str, Any]], Any]:
+        """`(content blocks, structured content or None)` of a CallToolResult. Raises `NotRecordable`."""
+        blocks = _blocks(value)
+        if self._shape is None:
+            return blocks, None
+        plain = self._shape.encode(value)
+        return blocks, {"result": plain} if self._wrapped else plain
+
+
+def check_plain(value: Any, path: str = "$") -> None:
+    """Refuse, with `NotRecordable` naming the path, what is not exactly a finite JSON value."""
+    kind = type(value)
+    if value is None or kind in (str, int, bool):
+        return
+    if kind is float and math.isfinite(value):
+        return
+    if kind is list:
+        for index, item in enumerate(value):
+            check_plain(item, f"{path}[{index}]")
+    elif kind is dict and all(type(key) is str for key in value):
+        for key, item in value.items():
+            check_plain(item, f"{path}.{key}")
+    else:
+        raise NotRecordable(
+            f"value at {path} is {'not finite' if kind is float else f'a {kind.__name__}'}, which JSON does not keep; "
+            "annotate the return type of the step, or return JSON values",
+            path,
+        )
+
+
+def _difference(a: Any, b: Any, path: str = "$") -> str | None:
+    """The path of the first place where two values differ in value or type, or None."""
+    if type(a) is not type(b):
+        return path
+    if isinstance(a, BaseModel):
+        a, b = {**a.__dict__, **(a.__pydantic_extra__ or {})}, {**b.__dict__, **(b.__pydantic_extra__ or {})}
+    elif dataclasses.is_dataclass(a):
+        a = {field.name: getattr(a, field.name) for field in dataclasses.fields(a)}
+        b = {field.name: getattr(b, field.name) for field in dataclasses.fields(b)}
+    if isinstance(a, dict):
+        left, right = cast("dict[Any, Any]", a), cast("dict[Any, Any]", b)
+        if list(left) != list(right) and sorted(map(repr, left)) != sorted(map(repr, right)):
+            return path
+        return next((p for key in left if (p := _difference(left[key], right[key], f"{path}.{key}"))), None)
+    if isinstance(a, list | tuple):
+        row = cast("Sequence[Any]", a)
+        if len(row) != len(b):
+            return path
+        return next((p for i, (x, y) in enumerate(zip(row, b, strict=True)) if (p := _difference(x, y, f"{path}[{i}]"))), None)
+    if isinstance(a, set | frozenset):
+        return path  # its order is another one in the next process
+    if isinstance(a, float):
+        same = (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)
+    elif isinstance(a, decimal.Decimal):
+        same = a.as_tuple() == b.as_tuple()
+    elif isinstance(a, datetime.datetime | datetime.time):
+        same = a == b and a.fold == b.fold and str(a.tzinfo) == str(b.tzinfo)
+    else:
+        same = bool(a == b)
+    return None if same else path
+
+
+def _readable(annotation: Any) -> Any:
+    """pydantic refuses `typing.TypedDict` below Python 3.12: the same type, spelled with typing_extensions."""
+    if sys.version_info >= (3, 12) or not typing.is_typeddict(annotation):
+        return annotation
+    hints = typing_extensions.get_type_hints(annotation, include_extras=True)
+    fields = {
+        name: _readable(hint) if name in annotation.__required_keys__ else typing_extensions.NotRequired[_readable(hint)]
+        for name, hint in hints.items()
+    }
+    rebuilt: Any = typing_extensions.TypedDict(annotation.__name__, fields)  # type: ignore[misc, operator]
+    rebuilt.__doc__, rebuilt.__module__ = annotation.__doc__, annotation.__module__
+    return rebuilt
+
+
+def _is_object(annotation: Any) -> bool:
+    """Whether values of the type are JSON objects by themselves (and so need no wrapping in a tool result)."""
+    if get_origin(annotation) is Annotated:
+        return _is_object(get_args(annotation)[0])
+    if get_origin(annotation) is dict:
+        return get_args(annotation)[0] is str
+    if not isinstance(annotation, type):
+        return False
+    return issubclass(annotation, BaseModel) or dataclasses.is_dataclass(annotation) or typing.is_typeddict(annotation)
+
+
+def _is_blocks(annotation: Any) -> bool:
+    """Whether the type is an MCP content block, or a list or union of them: read by the model, not structured."""
+    if get_origin(annotation) in (list, tuple, Sequence, Annotated, Union, types.UnionType):
+        return any(map(_is_blocks, get_args(annotation)))
+    if not isinstance(annotation, type) or not issubclass(annotation, BaseModel):
+        return False
+    tag = annotation.model_fields.get("type")
+    return tag is not None and not _BLOCK_TYPES.isdisjoint(get_args(tag.annotation))
+
+
+def _blocks(value: Any) -> list[dict[str, Any]]:
+    """The content of a tool result: text as it is, content blocks as they are, anything else as indented JSON."""
+    if value is None:
+        return []
+    if isinstance(value, list | tuple):
+        return [block for item in cast("Sequence[Any]", value) for block in _blocks(item)]
+    if isinstance(value, BaseModel) and _is_blocks(type(value)):
+        return [value.model_dump(mode="json", by_alias=True, exclude_none=True)]
+    if isinstance(value, str):
+        return [{"type": "text", "text": value}]
+    plain = to_jsonable_python(value, by_alias=True)
+    return [{"type": "text", "text": json.dumps(plain, indent=2, ensure_ascii=False)}]
+
+
+def _describe(error: ValidationError) -> str:
+    """Places and rules of a validation error, without the values."""
+    lines: list[str] = []
+    for item in error.errors(include_url=False, include_context=False, include_input=False):
+        place = ".".join(str(part) for part in item["loc"])
+        text = item["msg"][:1].lower() + item["msg"][1:]
+        lines.append(f"{place}: {text}" if place else text)
+    return "; ".join(dict.fromkeys(lines))
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip().partition("\n")[0]
+    return text[:1].lower() + text[1:]

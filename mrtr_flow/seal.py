@@ -1,0 +1,198 @@
+"""A payload <-> the token in `requestState`: authenticated, encrypted, bound to its request. The only user of cryptography.
+
+    token  = base64url without padding ( header 7 | SIV 16 | ciphertext )
+    header = kid 1 | exp 4, Unix seconds big endian | hint of the principal 1 | hint of the request 1
+    AEAD   = AES-256-SIV (RFC 5297, 64-byte key) over the associated data, each a string of its own:
+             header · method NUL target · canonical JSON of the arguments · 00, or 01 and the principal
+    keys   = HKDF-SHA256(secret, no salt, info = "mrtr-flow/1" 00 semantics 00 use 00 audience), use one of
+             "siv" 64 bytes, "hint" 32 bytes, "kid" 1 byte
+
+Everything a token is bound to is associated data, so it costs nothing on the wire. A hint is the first byte of
+HMAC-SHA256(hint key, what it is about); hints are read only after a token failed, to name the reason in the log.
+The kid names key, format, semantics number and audience at once: a token of another server is an unknown kid.
+
+Rules of `open`, cheapest first: type, length, kid, strict base64url, AEAD, and only then expiry. Whatever does not
+verify raises `InvalidToken`, whose reason is for the log; on the wire all are one text (spec: MRTR, server
+requirements 4 and 5). There is no nonce, so nothing can be reused: equal state and second give the equal token.
+"""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from mrtr_flow.errors import DefinitionError, InvalidToken, LimitExceeded
+
+__all__ = ("MAX_TOKEN", "SEMANTICS", "Binding", "KeyRing", "Opened", "parse_keys")
+
+SEMANTICS: Final = 1
+"""The number of the replay semantics that tokens are minted for. Openers know this one and the one before it."""
+
+MAX_TOKEN: Final = 32_768
+MIN_KEY: Final = 32
+_KNOWN_SEMANTICS: Final = (SEMANTICS,)
+_HEADER: Final = 7
+_TAG: Final = 16
+_MIN_TOKEN: Final = 38
+_ALPHABET: Final = re.compile(r"[A-Za-z0-9_-]*", re.ASCII)
+_FORMAT: Final = b"mrtr-flow/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """The request a token belongs to: method, target (name or URI), canonical arguments, principal (None: nobody)."""
+
+    method: str
+    target: str
+    arguments: bytes
+    principal: str | None
+
+    @property
+    def request(self) -> bytes:
+        return _text(self.method) + b"\0" + _text(self.target)
+
+    @property
+    def owner(self) -> bytes:
+        return b"\0" if self.principal is None else b"\1" + _text(self.principal)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An authentic token: its payload, and when it expires (Unix seconds)."""
+
+    payload: bytes
+    expires: int
+
+
+class _Keys:
+    """The subkeys of one secret for one semantics number and audience."""
+
+    def __init__(self, label: str, secret: bytes, semantics: int, audience: str) -> None:
+        def derive(use: bytes, length: int) -> bytes:
+            info = b"\0".join((_FORMAT, str(semantics).encode(), use, _text(audience)))
+            return HKDF(algorithm=SHA256(), length=length, salt=None, info=info).derive(secret)
+
+        self.label = label
+        self.kid = derive(b"kid", 1)
+        self.siv = AESSIV(derive(b"siv", 64))
+        self._hint = derive(b"hint", 32)
+
+    def hint(self, about: bytes) -> bytes:
+        return hmac.digest(self._hint, about, hashlib.sha256)[:1]
+
+    def hints(self, binding: Binding) -> bytes:
+        return self.hint(b"principal\0" + binding.owner) + self.hint(b"request\0" + binding.request + b"\0" + binding.arguments)
+
+
+class KeyRing:
+    """The secrets of one server: the first seals, all open.
+
+    `keys` are `(label, secret)` pairs; labels are for logs. `audience` is the server's name: tokens of another one are
+    refused though the secret is shared. `ephemeral` says that the keys live only as long as this process.
+    Raises `DefinitionError` for no key, short keys and duplicates.
+    """
+
+    def __init__(self, keys: Sequence[tuple[str, bytes]], *, audience: str, ephemeral: bool = False) -> None:
+        if not keys:
+            raise DefinitionError("key ring is empty; give one key of 32 random bytes or more")
+        seen: set[bytes] = set()
+        for label, secret in keys:
+            if len(secret) < MIN_KEY:
+                raise DefinitionError(f"key {label!r} has {len(secret)} bytes of at least {MIN_KEY}; make one with keygen")
+            if len(set(secret)) < MIN_KEY // 4:
+                raise DefinitionError(f"key {label!r} is not random; make one with keygen")
+            if secret in seen:
+                raise DefinitionError(f"key {label!r} is in the ring twice; keep one")
+            seen.add(secret)
+        self.audience: Final = audience
+        self.ephemeral: Final = ephemeral
+        self._all = [_Keys(label, secret, number, audience) for number in _KNOWN_SEMANTICS for label, secret in keys]
+        self._first = self._all[0]
+
+    def seal(self, payload: bytes, binding: Binding, expires: int) -> str:
+        """The token of `payload`, good until `expires` (Unix seconds). Raises `LimitExceeded` past 32,768 characters."""
+        keys = self._first
+        header = keys.kid + expires.to_bytes(4, "big") + keys.hints(binding)
+        sealed = keys.siv.encrypt(payload, [header, binding.request, binding.arguments, binding.owner])
+        token = binascii.b2a_base64(header + sealed, newline=False).rstrip(b"=").translate(_TO_URL).decode()
+        if len(token) > MAX_TOKEN:
+            raise LimitExceeded(f"token has {len(token)} characters of at most {MAX_TOKEN}")
+        return token
+
+    def open(self, token: object, binding: Binding, now: float) -> Opened:
+        """The payload of an authentic, live token for this request. Raises `InvalidToken`."""
+        if not isinstance(token, str):
+            raise InvalidToken("not text")
+        if not _MIN_TOKEN <= len(token) <= MAX_TOKEN:
+            raise InvalidToken("length")
+        kid = _decode(token[:4])[:1]
+        candidates = [keys for keys in self._all if keys.kid == kid]
+        if not candidates:
+            raise InvalidToken("unknown key, or a token of another server")
+        raw = _decode(token)
+        header, sealed = raw[:_HEADER], raw[_HEADER:]
+        for keys in candidates:
+            try:
+                payload = keys.siv.decrypt(sealed, [header, binding.request, binding.arguments, binding.owner])
+            except InvalidTag:
+                continue
+            expires = int.from_bytes(header[1:5], "big")
+            if now >= expires:
+                raise InvalidToken("expired", expired=True)
+            return Opened(payload, expires)
+        raise InvalidToken(_reason(header[5:7], [keys.hints(binding) for keys in candidates]))
+
+
+def _reason(found: bytes, expected: Iterable[bytes]) -> str:
+    """What a failed token's hints say, for the log. A forged hint can mislead the log, nothing else."""
+    for hints in expected:
+        if hints[0] != found[0] and hints[1] == found[1]:
+            return "principal differs"
+        if hints[1] != found[1] and hints[0] == found[0]:
+            return "request differs"
+    return "tampered"
+
+
+def parse_keys(text: str) -> list[tuple[str, bytes]]:
+    """Keys as `label:base64url,label:base64url`, as in `MRTR_KEYS`. Raises `DefinitionError`, never quoting a key."""
+    keys: list[tuple[str, bytes]] = []
+    for position, item in enumerate(filter(None, map(str.strip, text.split(","))), start=1):
+        label, colon, encoded = item.partition(":")
+        if not colon or not label:
+            raise DefinitionError(f"key {position} has no label; write label:base64url")
+        try:
+            keys.append((label, _decode(encoded.rstrip("="))))
+        except InvalidToken:
+            raise DefinitionError(f"key {label!r} is not base64url; make one with keygen") from None
+    return keys
+
+
+def _text(value: str) -> bytes:
+    return value.encode("utf-8", "surrogatepass")
+
+
+_TO_URL: Final = bytes.maketrans(b"+/", b"-_")
+_FROM_URL: Final = str.maketrans("-_", "+/")
+
+
+def _decode(text: str) -> bytes:
+    """Strict base64url: its own alphabet, no padding, and no second spelling of the same bytes."""
+    if not _ALPHABET.fullmatch(text):
+        raise InvalidToken("not base64url")
+    try:
+        raw = binascii.a2b_base64(text.translate(_FROM_URL) + "=" * (-len(text) % 4), strict_mode=True)
+    except binascii.Error:
+        raise InvalidToken("not base64url") from None
+    if binascii.b2a_base64(raw, newline=False).rstrip(b"=").translate(_TO_URL).decode() != text:
+        raise InvalidToken("not canonical base64url")
+    return raw

@@ -1,0 +1,212 @@
+"""MRTR as plain dicts (spec 2026-07-28: multi round-trip requests, elicitation): no SDK, no I/O.
+
+Questions to `inputRequests`, `inputResponses` to recorded items, capabilities, canonical arguments, results and the
+error table. An entry of `inputResponses` that fits no shape of the schema is -32602 for the whole request; one that
+fits the schema and not its question is wrong, and the question is asked again with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from mrtr_flow.definition import Definition
+from mrtr_flow.effects import CANCELLED, DECLINED, Ask, Question
+from mrtr_flow.errors import INVALID_PARAMS, MISSING_CAPABILITY, ProtocolError
+from mrtr_flow.schema import Invalid
+
+__all__ = ("Wrong", "canonical", "declared", "input_required", "judge", "missing_capability", "render", "responses_of", "tool", "tool_error", "tool_result")
+
+PROTOCOL_VERSION: Final = "2026-07-28"
+META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+META_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
+META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
+MAX_ARGUMENTS: Final = 1024 * 1024
+MAX_DEPTH: Final = 64
+_ACTIONS: Final = ("accept", "decline", "cancel")
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """An answer that does not fit its question. `reason` is told to the person, and holds no answer."""
+
+    reason: str
+
+
+# ---------------------------------------------------------------------- requests
+
+
+def canonical(arguments: Any) -> tuple[dict[str, Any], bytes]:
+    """A copy of a request's arguments as JSON values, and the bytes a token is bound to.
+
+    Absent is `{}`; 1.0 and -0.0 are 1 and 0; key order and escapes do not matter; 1, true and "1" differ. Raises
+    `ProtocolError` -32602 for what is no JSON object, not finite, over 1 MiB, or over 64 levels deep.
+    """
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, Mapping):
+        raise ProtocolError(INVALID_PARAMS, "arguments are not an object")
+    copy = cast("dict[str, Any]", _canonical(arguments, 0))
+    try:
+        data = json.dumps(copy, sort_keys=True, separators=(",", ":")).encode()
+    except ValueError:  # an integer with more digits than Python converts
+        raise ProtocolError(INVALID_PARAMS, "arguments hold a number that is too long") from None
+    if len(data) > MAX_ARGUMENTS:
+        raise ProtocolError(INVALID_PARAMS, f"arguments take {len(data)} bytes of at most {MAX_ARGUMENTS}")
+    return copy, data
+
+
+def _canonical(value: Any, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise ProtocolError(INVALID_PARAMS, f"arguments are nested more than {MAX_DEPTH} levels deep")
+    if isinstance(value, Mapping):
+        items = cast("Mapping[Any, Any]", value).items()
+        return {_name(key): _canonical(item, depth + 1) for key, item in items}
+    if isinstance(value, list | tuple):
+        return [_canonical(item, depth + 1) for item in cast("list[Any]", value)]
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ProtocolError(INVALID_PARAMS, "arguments hold a number that is not finite")
+        return int(value) if value.is_integer() else value
+    if value is None or isinstance(value, str | int):
+        return value
+    raise ProtocolError(INVALID_PARAMS, f"arguments hold a {type(value).__name__}, which is no JSON value")
+
+
+def _name(key: Any) -> str:
+    if not isinstance(key, str):
+        raise ProtocolError(INVALID_PARAMS, "arguments hold a name that is not text")
+    return key
+
+
+def responses_of(responses: Any) -> dict[str, Mapping[str, Any]]:
+    """The entries of `inputResponses`. Raises `ProtocolError` -32602 for an entry that is none of the schema's."""
+    if responses is None:
+        return {}
+    if not isinstance(responses, Mapping):
+        raise ProtocolError(INVALID_PARAMS, "inputResponses is not an object")
+    entries = cast("Mapping[str, Any]", responses)
+    for entry in entries.values():
+        if not isinstance(entry, Mapping) or not _known_shape(cast("Mapping[str, Any]", entry)):
+            raise ProtocolError(INVALID_PARAMS, "inputResponses holds an entry that is no answer of the schema")
+    return dict(entries)
+
+
+def _known_shape(entry: Mapping[str, Any]) -> bool:
+    if entry.get("action") in _ACTIONS:
+        content = entry.get("content")
+        return content is None or (isinstance(content, Mapping) and all(map(_known_value, content.values())))
+    if isinstance(entry.get("roots"), list):
+        return all(isinstance(root, Mapping) and isinstance(root.get("uri"), str) for root in entry["roots"])
+    blocks = entry.get("content")
+    blocks = blocks if isinstance(blocks, list) else [blocks]
+    return (
+        entry.get("role") in ("user", "assistant")
+        and isinstance(entry.get("model"), str)
+        and all(isinstance(block, Mapping) and isinstance(block.get("type"), str) for block in cast("list[Any]", blocks))
+    )
+
+
+def _known_value(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(item, str) for item in cast("list[Any]", value))
+    return value is None or isinstance(value, str | int | float)
+
+
+def declared(capabilities: Mapping[str, Any], required: Mapping[str, Any]) -> bool:
+    """Whether a request's client capabilities cover what a question requires. `elicitation: {}` means forms only."""
+    for name, needs in required.items():
+        have = capabilities.get(name)
+        if not isinstance(have, Mapping):
+            return False
+        if name == "elicitation" and not have:
+            have = {"form": {}}
+        if any(not isinstance(cast("Mapping[str, Any]", have).get(need), Mapping) for need in needs):
+            return False
+    return True
+
+
+# ---------------------------------------------------------------------- questions and answers
+
+
+def render(question: Question, note: str | None = None) -> dict[str, Any]:
+    """A question as an entry of `inputRequests`; `note` says why the last answer was wrong."""
+    text = question.text if note is None else f"{question.text}\n(The last answer was not taken: {note}.)"
+    schema = cast("Ask", question).form.schema
+    return {"method": "elicitation/create", "params": {"mode": "form", "message": text, "requestedSchema": schema}}
+
+
+def judge(question: Question, response: Mapping[str, Any]) -> Any:
+    """A client's answer as the item to record, or `Wrong`. The action decides; content of decline and cancel is ignored."""
+    action = response.get("action")
+    if action == "decline":
+        return DECLINED
+    if action == "cancel":
+        return CANCELLED
+    if action != "accept":
+        return Wrong("it answers another kind of question")
+    asked = cast("Ask", question)
+    try:
+        return asked.pack(asked.form.accept(response.get("content")))
+    except Invalid as error:
+        return Wrong(str(error))
+
+
+# ---------------------------------------------------------------------- results
+
+
+def input_required(requests: Mapping[str, Any], state: str) -> dict[str, Any]:
+    """An InputRequiredResult."""
+    return {"resultType": "input_required", "inputRequests": dict(requests), "requestState": state}
+
+
+def tool(definition: Definition[..., Any]) -> dict[str, Any]:
+    """A flow as an entry of `tools/list`."""
+    entry: dict[str, Any] = {"name": definition.name, "description": definition.description}
+    if definition.title is not None:
+        entry["title"] = definition.title
+    entry["inputSchema"] = definition.parameters.json_schema
+    if definition.output.json_schema is not None:
+        entry["outputSchema"] = definition.output.json_schema
+    if definition.annotations is not None:
+        entry["annotations"] = definition.annotations
+    return entry
+
+
+def tool_result(definition: Definition[..., Any], value: Any) -> dict[str, Any]:
+    """A returned value as a complete CallToolResult. Raises `NotRecordable` if it is not of the annotated type."""
+    content, structured = definition.output.encode(value)
+    result: dict[str, Any] = {"resultType": "complete", "content": content, "isError": False}
+    return result if structured is None else {**result, "structuredContent": structured}
+
+
+def tool_error(text: str) -> dict[str, Any]:
+    """A failure of the tool that the model can read (spec: tools, error handling)."""
+    return {"resultType": "complete", "content": [{"type": "text", "text": text}], "isError": True}
+
+
+def invalid_state() -> ProtocolError:
+    """The one answer to every `requestState` that does not verify; why is in the log only."""
+    return ProtocolError(INVALID_PARAMS, "Invalid or expired requestState", {"reason": "invalid_request_state"})
+
+
+def expired_state() -> ProtocolError:
+    """The answer to an authentic `requestState` that is too old."""
+    return ProtocolError(
+        INVALID_PARAMS,
+        "The question waited too long for its answer, so this call has expired; call again from the start",
+        {"reason": "expired_request_state"},
+    )
+
+
+def missing_capability(required: Mapping[str, Any]) -> ProtocolError:
+    """The client cannot be asked what the call needs (spec: basic, error codes)."""
+    names = ", ".join(f"{name}.{need}" for name, needs in required.items() for need in needs or [""]).replace(". ", " ").rstrip(".")
+    return ProtocolError(
+        MISSING_CAPABILITY,
+        f"this call asks something that needs the client capability {names}, which the request does not declare",
+        {"requiredCapabilities": dict(required)},
+    )
