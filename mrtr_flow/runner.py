@@ -82,12 +82,22 @@ Round: TypeAlias = Finished | InputRequired | Failed
 
 
 class Runner:
-    """Runs the rounds of one flow. `clock` gives Unix seconds, `entropy` that many random bytes."""
+    """Runs the rounds of one flow. `clock` gives Unix seconds, `entropy` that many random bytes.
+
+    `on_step` is told the name and the idempotency key of each step before it is performed (not when it replays).
+    """
 
     def __init__(
-        self, definition: Definition[..., Any], ring: KeyRing, *, clock: Callable[[], float], entropy: Callable[[int], bytes]
+        self,
+        definition: Definition[..., Any],
+        ring: KeyRing,
+        *,
+        clock: Callable[[], float],
+        entropy: Callable[[int], bytes],
+        on_step: Callable[[str, str], None] | None = None,
     ) -> None:
         self.definition: Final = definition
+        self.on_step: Final = on_step
         self._ring = ring
         self._clock = clock
         self._entropy = entropy
@@ -211,6 +221,8 @@ class _Run:
             "idempotency", self._run_id, self._binding.owner.hex(), self._binding.request.hex(), self._binding.arguments.hex(),
             "0", "", step.name, str(perform.occurrence),
         ).hex()[:32]
+        if self._runner.on_step is not None:
+            self._runner.on_step(step.name, key)
         args, kwargs = step.arguments()
         scope = running.set(self._current.in_step(key))
         try:

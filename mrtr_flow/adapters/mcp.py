@@ -1,0 +1,200 @@
+"""Flows as tools of the official Python SDK's `MCPServer` (mcp 2.3).
+
+The SDK seals `requestState` by itself, and a token of ours must not be sealed twice. So a pair of middlewares stands
+around its `RequestStateBoundary`: the outer takes our token off the request before the boundary sees it and puts the
+outgoing one on the result after; the inner hands it through to the handler. Handlers read and return `request_state`
+as any tool does. Other tools keep the SDK's sealing. The SDK calls its middleware API provisional, hence the pin.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.tools.base import Tool
+from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+from mcp.server.request_state import RequestStateBoundary, authenticated_principal
+from mcp.shared.exceptions import MCPError
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp_types.methods import is_input_required
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from mrtr_flow import wire
+from mrtr_flow.adapters.hosting import KEYS_VARIABLE, Keys, ToolHost, key_ring
+from mrtr_flow.definition import Definition
+from mrtr_flow.errors import DefinitionError, ProtocolError
+from mrtr_flow.runner import Call
+
+__all__ = ("add_flows",)
+
+_UNNAMED: Final = "mcp-server"
+_log = logging.getLogger("mrtr_flow")
+
+
+def add_flows(
+    server: MCPServer[Any],
+    *flows: Definition[..., Any],
+    keys: Keys | None = None,
+    clock: Callable[[], float] | None = None,
+    audience: str | None = None,
+) -> None:
+    """Offer flows as tools of an `MCPServer`.
+
+    `keys` are `(label, secret)` pairs or text as in `MRTR_KEYS`, which is read if they are left out; without either,
+    a random key lives as long as the process. `audience` is what tokens are bound to, by default the server's name.
+    `clock` gives Unix seconds.
+
+    Raises `DefinitionError` for a name that is taken, an unnamed server with keys, keys given a second time, or a
+    server whose state boundary is not where it was in mcp 2.3.
+    """
+    host = _installed(server)
+    if host is None:
+        name = audience or ("" if server.name == _UNNAMED else server.name)
+        host = ToolHost(key_ring(keys, name), clock)
+        _install(server, host)
+    elif keys is not None or clock is not None or audience is not None:
+        raise DefinitionError(f"server {server.name!r} has its keys, clock and audience already; give them with the first flows")
+    for definition in flows:
+        if server._tool_manager.get_tool(getattr(definition, "name", "")) is not None:  # pyright: ignore[reportPrivateUsage]
+            raise DefinitionError(f"tool {definition.name!r} is registered on this server already; give the flow another name=")
+        host.add(definition)
+        _add_tool(server, host, definition)
+
+
+def _add_tool(server: MCPServer[Any], host: ToolHost, definition: Definition[..., Any]) -> None:
+    async def handler(context: Context[Any, Any]) -> CallToolResult:
+        return cast("CallToolResult", await _handle(host, definition.name, context))
+
+    annotations = ToolAnnotations.model_validate(definition.annotations) if definition.annotations is not None else None
+    server.add_tool(
+        handler,
+        name=definition.name,
+        title=definition.title,
+        description=definition.description,
+        annotations=annotations,
+        structured_output=False,
+    )
+    tool = cast("Tool", server._tool_manager.get_tool(definition.name))  # pyright: ignore[reportPrivateUsage]
+    # the handler takes no arguments: the flow validates them itself, from the raw request, on every host alike
+    tool.parameters = definition.parameters.json_schema
+    tool.fn_metadata = FuncMetadata(arg_model=tool.fn_metadata.arg_model, output_schema=definition.output.json_schema)
+
+
+async def _handle(host: ToolHost, name: str, context: Context[Any, Any]) -> CallToolResult | InputRequiredResult:
+    request = context.request_context
+    if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        text = f"{name} asks questions over several rounds, which needs MCP {wire.PROTOCOL_VERSION}; this client speaks {request.protocol_version}"
+        return CallToolResult.model_validate(wire.tool_error(text))
+    params: Mapping[str, Any] = request.params or {}
+    call = Call(
+        method=request.method,
+        target=name,
+        arguments=params.get("arguments"),
+        state=params.get("requestState"),
+        responses=params.get("inputResponses"),
+        capabilities=_capabilities(request, params),
+        principal=authenticated_principal(request),
+        host=context,
+    )
+    try:
+        result = await host.call(call)
+    except ProtocolError as error:
+        raise MCPError(error.code, error.message, error.data) from error
+    if is_input_required(result):
+        return InputRequiredResult.model_validate(result)
+    return CallToolResult.model_validate(result)
+
+
+def _capabilities(request: ServerRequestContext[Any, Any], params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What this request declares, as it was sent."""
+    meta = params.get("_meta")
+    declared = cast("Mapping[str, Any]", meta).get(CLIENT_CAPABILITIES_META_KEY) if isinstance(meta, Mapping) else None
+    if isinstance(declared, Mapping):
+        return cast("Mapping[str, Any]", declared)
+    known = request.session.client_capabilities
+    return {} if known is None else known.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+# ---------------------------------------------------------------------- sealed once
+
+
+@dataclass(slots=True)
+class _Slot:
+    """The tokens of one request while they are off the wire's objects."""
+
+    incoming: str | None
+    outgoing: str | None = None
+
+
+_slot: Final[ContextVar[_Slot | None]] = ContextVar("mrtr_flow.adapters.mcp.slot", default=None)
+
+
+def _concerns(host: ToolHost, ctx: ServerRequestContext[Any, Any]) -> bool:
+    return ctx.method == "tools/call" and ctx.params is not None and ctx.params.get("name") in host
+
+
+class _Outer:
+    """Stands directly before the boundary."""
+
+    def __init__(self, host: ToolHost) -> None:
+        self.host: Final = host
+        self._warned = False
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        if not _concerns(self.host, ctx):
+            return await call_next(ctx)
+        if self.host.ring.ephemeral and ctx.request is not None and not self._warned:
+            self._warned = True
+            _log.warning(
+                "flows are served over HTTP with a key that dies with this process; set %s so that a restart or another worker can go on",
+                KEYS_VARIABLE,
+            )
+        params = dict(ctx.params or {})
+        state = params.pop("requestState", None)
+        if state is not None and not isinstance(state, str):
+            _log.warning("requestState refused: not text")
+            error = wire.invalid_state()
+            raise MCPError(error.code, error.message, error.data)
+        slot = _Slot(state)
+        before = _slot.set(slot)
+        try:
+            result = await call_next(replace(ctx, params=params))
+        finally:
+            _slot.reset(before)
+        return result if slot.outgoing is None else {**cast("dict[str, Any]", result), "requestState": slot.outgoing}
+
+
+class _Inner:
+    """Stands directly after the boundary."""
+
+    def __init__(self, host: ToolHost) -> None:
+        self._host = host
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        slot = _slot.get()
+        if slot is None or not _concerns(self._host, ctx):
+            return await call_next(ctx)
+        if slot.incoming is not None:
+            ctx = replace(ctx, params={**(ctx.params or {}), "requestState": slot.incoming})
+        result = await call_next(ctx)
+        if isinstance(result, dict) and is_input_required(result):
+            kept = dict(result)
+            slot.outgoing = kept.pop("requestState", None)
+            return kept
+        return result
+
+
+def _installed(server: MCPServer[Any]) -> ToolHost | None:
+    return next((item.host for item in server.middleware if isinstance(item, _Outer)), None)
+
+
+def _install(server: MCPServer[Any], host: ToolHost) -> None:
+    places = [index for index, item in enumerate(server.middleware) if isinstance(item, RequestStateBoundary)]
+    if len(places) != 1:
+        raise DefinitionError(f"server {server.name!r} has {len(places)} request state boundaries, not the one of mcp 2.3; install mcp>=2.3,<2.4")
+    server.middleware[places[0] : places[0] + 1] = [_Outer(host), server.middleware[places[0]], _Inner(host)]

@@ -1,0 +1,5 @@
+"""`python -m mrtr_flow.cli`."""
+
+from mrtr_flow.cli import main
+
+main()

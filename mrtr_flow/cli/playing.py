@@ -1,0 +1,198 @@
+"""`play`: two server processes that share only a key, the official client, and another process every round."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Protocol, cast
+
+import anyio
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult, InputRequiredResult
+from rich.console import Console
+from rich.markup import escape
+
+from mrtr_flow.cli.terminal import ask_arguments, ask_question
+from mrtr_flow.definition import Definition
+from mrtr_flow.errors import FlowError
+from mrtr_flow.testing import content_for
+from mrtr_flow.wire import PROTOCOL_VERSION
+
+__all__ = ("play_flow",)
+
+MAX_ROUNDS = 50
+
+
+class Answers(Protocol):
+    """Where arguments and answers come from."""
+
+    async def arguments(self, schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]: ...
+
+    async def answer(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Server:
+    """One server process."""
+
+    name: str
+    pid: int
+    url: str
+
+
+def play_flow(file: Path, definition: Definition[..., Any], given: Mapping[str, str], *, auto: bool) -> int:
+    """Play one call to its end. Returns the exit status: 0 for a result, 1 for a tool error."""
+    console = Console(highlight=False, soft_wrap=True)
+    key = "play:" + base64.urlsafe_b64encode(os.urandom(32)).decode().rstrip("=")
+    answers: Answers = _Examples(definition) if auto else _Terminal()
+    with ExitStack() as stack:
+        started = [stack.enter_context(_process(file, key, seed)) for seed in ("1", "2")]
+        servers = [_ready(name, process) for name, process in zip("AB", started, strict=True)]
+        console.print(f"[bold]{definition.name}[/bold] on two processes that share only a key: " + ", ".join(f"{s.name} pid {s.pid}" for s in servers))
+        return anyio.run(_play, console, definition, servers, answers, dict(given))
+
+
+@contextmanager
+def _process(file: Path, key: str, seed: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "mrtr_flow.cli", "serve", str(file), "--http", "0", "--until-eof"]
+    environment = {**os.environ, "MRTR_KEYS": key, "PYTHONHASHSEED": seed}
+    # its own session: an interrupt in the terminal is for us alone, and the server ends when its standard input does
+    process = subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    with process:  # closes the pipes, and waits
+        try:
+            yield process
+        finally:
+            cast("IO[str]", process.stdin).close()
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _ready(name: str, process: subprocess.Popen[str]) -> Server:
+    """The server a process has become: its first line is its URL."""
+    url = cast("IO[str]", process.stdout).readline().strip()
+    if not url:
+        raise FlowError(f"server process {name} did not start; its error is above")
+    return Server(name, process.pid, url)
+
+
+async def _play(
+    console: Console, definition: Definition[..., Any], servers: list[Server], answers: Answers, given: dict[str, str]
+) -> int:
+    schema = definition.parameters.json_schema
+    arguments = await answers.arguments(schema, {name: _argument(name, text, schema) for name, text in given.items()})
+    async with AsyncExitStack() as stack:
+        clients = [
+            await stack.enter_async_context(Client(server.url, mode=PROTOCOL_VERSION, elicitation_callback=_never))
+            for server in servers
+        ]
+        state: str | None = None
+        responses: dict[str, Any] | None = None
+        largest = total = asked = 0
+        for number in range(MAX_ROUNDS):
+            server = servers[number % len(servers)]
+            try:
+                result = await clients[number % len(servers)].session.call_tool(
+                    definition.name, arguments, input_responses=responses, request_state=state, allow_input_required=True
+                )
+            except MCPError as error:
+                raise FlowError(f"server {server.name} refused round {number + 1}: {error.error.message}") from None
+            if not isinstance(result, InputRequiredResult):
+                console.print(f"[dim]round {number + 1}[/dim]  {server.name} [dim]pid {server.pid}[/dim]  the end")
+                return _show_end(console, result, number + 1, asked, largest, total)
+            state = result.request_state or ""
+            largest, total = max(largest, len(state)), total + len(state)
+            console.print(
+                f"[dim]round {number + 1}[/dim]  {server.name} [dim]pid {server.pid}[/dim]  asks, and gives a token of {len(state)} characters"
+            )
+            responses = {}
+            for key, request in (result.input_requests or {}).items():
+                asked += 1
+                plain = request.model_dump(mode="json", by_alias=True, exclude_none=True)
+                console.print(f"         [cyan]?[/cyan] {escape(plain.get('params', {}).get('message', plain['method']))}")
+                responses[key] = await answers.answer(key, plain)
+                console.print(f"         [green]>[/green] {escape(_shown(responses[key]))}")
+    raise FlowError(f"flow {definition.name} still asks after {MAX_ROUNDS} rounds")
+
+
+async def _never(context: Any, params: Any) -> Any:
+    """Declares the elicitation capability; `play` answers by itself, between the rounds."""
+    raise FlowError("the client answered a question by itself")
+
+
+def _show_end(console: Console, result: CallToolResult, rounds: int, asked: int, largest: int, total: int) -> int:
+    for block in result.content:
+        text = getattr(block, "text", None)
+        console.print(escape(text) if text is not None else f"({block.type})", style="red" if result.is_error else "bold green")
+    console.print(
+        f"[dim]{rounds} rounds, {asked} questions; largest token {largest} characters, {total} in all; nothing was stored on a server[/dim]"
+    )
+    return 1 if result.is_error else 0
+
+
+def _shown(response: Mapping[str, Any]) -> str:
+    if response["action"] != "accept":
+        return str(response["action"])
+    content = cast("dict[str, Any]", response.get("content") or {})
+    if len(content) == 1:
+        return json.dumps(next(iter(content.values())), ensure_ascii=False)
+    return ", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in content.items())
+
+
+def _argument(name: str, text: str, schema: Mapping[str, Any]) -> Any:
+    """`--arg` text as JSON where the schema wants something else than text."""
+    field = schema["properties"].get(name)
+    if field is None:
+        raise FlowError(f"argument {name!r} is none of the flow's; it has {', '.join(schema['properties'])}")
+    if field.get("type") == "string":
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+class _Examples:
+    """The flow's own examples: arguments by name, answers by key; a list gives one answer after the other."""
+
+    def __init__(self, definition: Definition[..., Any]) -> None:
+        self._name = definition.name
+        self._examples = {key: list(value) if isinstance(value, list) else value for key, value in definition.examples.items()}
+
+    async def arguments(self, schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        known = {name: self._examples[name] for name in schema["properties"] if name in self._examples}
+        missing = [name for name in schema.get("required", ()) if name not in {**known, **given}]
+        if missing:
+            raise FlowError(f"flow {self._name} has no example for argument {missing[0]!r}; add it to examples=, or give --arg {missing[0]}=...")
+        return {**known, **given}
+
+    async def answer(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        name = key if key in self._examples else key.partition("~")[0]
+        example = self._examples.get(name)
+        if isinstance(example, list):
+            rest = cast("list[Any]", example)
+            example = rest.pop(0) if rest else None
+        if example is None:
+            raise FlowError(f"flow {self._name} has no example left for question {key!r}; add it to examples=")
+        return {"action": "accept", "content": content_for(request["params"]["requestedSchema"], example)}
+
+
+class _Terminal:
+    """A person at the terminal."""
+
+    async def arguments(self, schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        return await ask_arguments(schema, given)
+
+    async def answer(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        return await ask_question(request)

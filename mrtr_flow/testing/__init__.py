@@ -1,0 +1,199 @@
+"""Test flows without a server: every round through the real seal, a new runner, and a real replay."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from anyio.from_thread import start_blocking_portal
+
+from mrtr_flow import wire
+from mrtr_flow.definition import Definition
+from mrtr_flow.errors import FlowError
+from mrtr_flow.runner import Call, Failed, Finished, InputRequired, Round, Runner
+from mrtr_flow.seal import KeyRing
+
+__all__ = ("Asked", "FlowTester", "PerformedStep", "content_for")
+
+ALL_CAPABILITIES: Final = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question as the client sees it: method, message, and the form's schema (empty where there is none)."""
+
+    method: str
+    message: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PerformedStep:
+    """One step that was performed, not replayed, and the idempotency key it saw."""
+
+    name: str
+    idempotency_key: str
+
+
+def content_for(schema: Mapping[str, Any], value: Any) -> dict[str, Any]:
+    """The content of an accepted form: a mapping as it is, anything else as the form's only field."""
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[str, Any]", value))
+    fields = list(cast("Mapping[str, Any]", schema.get("properties", {})))
+    if len(fields) != 1:
+        raise FlowError(f"form has the fields {', '.join(fields)}; answer with a mapping of them")
+    return {fields[0]: value}
+
+
+class FlowTester:
+    """Plays a flow as a client does.
+
+        t = FlowTester(book)
+        t.start(flight="LH 1")
+        t.answer(3)
+        assert t.result == "Row 3"
+
+    `clock` gives Unix seconds (default: the real one), `principal` is who calls, `capabilities` what the client
+    declares (default: everything), `backend` the event loop. Each round has a new runner, and what goes over the wire
+    is turned to JSON and back.
+    """
+
+    def __init__(
+        self,
+        definition: Definition[..., Any],
+        *,
+        clock: Callable[[], float] = time.time,
+        principal: str | None = None,
+        capabilities: Mapping[str, Any] = ALL_CAPABILITIES,
+        backend: str = "asyncio",
+        ring: KeyRing | None = None,
+    ) -> None:
+        self.definition = definition
+        self.principal = principal
+        self.capabilities = dict(capabilities)
+        self.steps: Final[list[PerformedStep]] = []
+        """The steps performed so far, in order, over all rounds."""
+        self.rounds = 0
+        """How many requests were sent."""
+        self.state: str | None = None
+        """The token of the last question."""
+        self.asked: dict[str, Asked] = {}
+        """The questions that wait for an answer, by wire key."""
+        self._clock = clock
+        self._backend = backend
+        self._ring = ring or KeyRing([("test", os.urandom(32))], audience="test")
+        self._arguments: Any = None
+        self._ended: Finished | Failed | None = None
+
+    def start(self, **arguments: Any) -> FlowTester:
+        """Send the first request, with these arguments as JSON values."""
+        self.state, self._arguments, self._ended = None, arguments, None
+        return self.send()
+
+    def answer(self, *value: Any, **by_key: Any) -> FlowTester:
+        """Accept: the only question with a value, or several by key. A mapping is a form's content, else its only field.
+
+        Keys that are no Python names are given as one mapping: `answer(**{"ask~2": 5})`.
+        """
+        if value:
+            by_key[self._only()] = value[0]
+        responses = {
+            key: {"action": "accept", "content": content_for(self.asked[key].schema, item)} for key, item in by_key.items()
+        }
+        return self.send(responses)
+
+    def decline(self, key: str | None = None) -> FlowTester:
+        """Decline a question (default: the only one)."""
+        return self.send({key or self._only(): {"action": "decline"}})
+
+    def cancel(self, key: str | None = None) -> FlowTester:
+        """Cancel a question (default: the only one)."""
+        return self.send({key or self._only(): {"action": "cancel"}})
+
+    def send(self, responses: Any = None, *, state: Any = ..., arguments: Any = ...) -> FlowTester:
+        """Send one request as it is, by default with the last token. Raises `ProtocolError` as a host would answer it.
+
+        After that error the tester is where it was before.
+        """
+        call = Call(
+            method="tools/call",
+            target=self.definition.name,
+            arguments=json.loads(json.dumps(self._arguments if arguments is ... else arguments)),
+            state=self.state if state is ... else state,
+            responses=json.loads(json.dumps(responses)),
+            capabilities=self.capabilities,
+            principal=self.principal,
+        )
+        self.rounds += 1
+        ended = self._round(call)
+        if isinstance(ended, InputRequired):
+            requests = cast("dict[str, Any]", json.loads(json.dumps(ended.requests)))
+            self.state, self._ended = ended.state, None
+            self.asked = {
+                key: Asked(
+                    request["method"],
+                    request.get("params", {}).get("message", ""),
+                    request.get("params", {}).get("requestedSchema", {}),
+                )
+                for key, request in requests.items()
+            }
+        else:
+            self.asked, self._ended = {}, ended
+        return self
+
+    def _round(self, call: Call) -> Round:
+        def note(name: str, key: str) -> None:
+            self.steps.append(PerformedStep(name, key))
+
+        runner = Runner(self.definition, self._ring, clock=self._clock, entropy=os.urandom, on_step=note)
+        with start_blocking_portal(self._backend) as portal:
+            return portal.call(runner.round, call)
+
+    def _only(self) -> str:
+        if len(self.asked) != 1:
+            raise FlowError(f"{len(self.asked)} questions wait ({', '.join(self.asked)}); name the key")
+        return next(iter(self.asked))
+
+    @property
+    def message(self) -> str:
+        """The text of the only question that waits."""
+        return self.asked[self._only()].message
+
+    @property
+    def token_chars(self) -> int:
+        """Characters of the last token."""
+        return len(self.state or "")
+
+    @property
+    def finished(self) -> bool:
+        """Whether the call has ended, with a result or a failure."""
+        return self._ended is not None
+
+    @property
+    def result(self) -> Any:
+        """What the flow returned. Raises `FlowError` if it has not, with the questions that wait or the failure."""
+        if isinstance(self._ended, Finished):
+            return self._ended.value
+        if isinstance(self._ended, Failed):
+            raise FlowError(f"{self.definition.name} failed: {self._ended.text}")
+        raise FlowError(f"{self.definition.name} waits for {', '.join(self.asked) or 'its start'}")
+
+    @property
+    def failure(self) -> Failed:
+        """How the call failed. Raises `FlowError` if it did not."""
+        if not isinstance(self._ended, Failed):
+            raise FlowError(f"{self.definition.name} did not fail")
+        return self._ended
+
+    @property
+    def tool_result(self) -> dict[str, Any]:
+        """The end of the call as a CallToolResult in wire form."""
+        if isinstance(self._ended, Failed):
+            return wire.tool_error(self._ended.text)
+        return wire.tool_result(self.definition, self.result)
+
+
