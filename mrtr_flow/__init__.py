@@ -2,7 +2,7 @@
 
 from mrtr_flow.current import current
 from mrtr_flow.definition import Definition, flow
-from mrtr_flow.effects import Effect, Flow, ask, confirm, gather, step
+from mrtr_flow.effects import Effect, Flow
 from mrtr_flow.errors import (
     Cancelled,
     CapabilityMissing,
@@ -16,6 +16,8 @@ from mrtr_flow.errors import (
     NotRecordable,
     StepError,
 )
+from mrtr_flow.questions import ask, confirm, gather
+from mrtr_flow.steps import step
 
 __all__ = (
     "Cancelled",

@@ -48,7 +48,9 @@ class Current:
         caller or arguments. Raises `FlowError` outside a step.
         """
         if self._key is None:
-            raise FlowError("idempotency_key is known only inside a step; read it in the function that step(...) performs")
+            raise FlowError(
+                "idempotency_key is known only inside a step; read it in the function that step(...) performs"
+            )
         return self._key
 
     def uuid4(self, name: str = "") -> UUID:
@@ -66,7 +68,9 @@ class Current:
     def _require(self, what: str) -> bytes:
         self.used = True
         if self._run_id is None:
-            raise DefinitionError(f"{self.flow} uses current().{what} but has steps=False, which leaves out the run id; drop that option")
+            raise DefinitionError(
+                f"{self.flow} uses current().{what} but has steps=False, which leaves out the run id; drop that option"
+            )
         return self._run_id
 
     def _derive(self, use: str, name: str) -> bytes:

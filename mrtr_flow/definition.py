@@ -10,15 +10,18 @@ import re
 import textwrap
 import typing
 from collections.abc import Callable, Coroutine, Generator, Mapping
+from contextlib import suppress
 from functools import cached_property, update_wrapper
 from typing import Any, Final, Generic, ParamSpec, TypeVar, cast, overload
 
-from mrtr_flow import effects
-from mrtr_flow.effects import host_class
-from mrtr_flow.engine import Driven, Identity
+from mrtr_flow.effects import MISSING_KEYWORD
+from mrtr_flow.engine import Identity
 from mrtr_flow.errors import DefinitionError
+from mrtr_flow.frames import Driven
+from mrtr_flow.questions import ask, confirm, gather
 from mrtr_flow.schema import Output, Parameters
 from mrtr_flow.seal import SEMANTICS
+from mrtr_flow.steps import host_class, step
 
 __all__ = ("DEFAULT_MAX_AGE", "DEFAULT_TTL", "Definition", "flow")
 
@@ -28,7 +31,7 @@ R = TypeVar("R")
 DEFAULT_TTL: Final = 30 * 60.0
 DEFAULT_MAX_AGE: Final = 24 * 60 * 60.0
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}", re.ASCII)
-_MAKERS: Final = {id(maker): name for name, maker in vars(effects).items() if name in effects.MAKERS}
+_MAKERS: Final = {id(maker): maker.__name__ for maker in (ask, confirm, gather, step)}
 
 
 class Definition(Generic[P, R]):
@@ -67,16 +70,16 @@ class Definition(Generic[P, R]):
         self.version: Final = version
         self.steps: Final = steps
         if not steps and max_age is not None:
-            raise DefinitionError(f"max_age of {self.name} needs the start time that steps=False leaves out; drop one of them")
+            raise DefinitionError(
+                f"max_age of {self.name} needs the start time that steps=False leaves out; drop one of them"
+            )
         self.ttl: Final = _seconds(f"ttl of {self.name}", ttl)
         self.max_age: Final = _seconds(f"max_age of {self.name}", DEFAULT_MAX_AGE if max_age is None else max_age)
         self.examples: Final[Mapping[str, Any]] = dict(examples or {})
         _check_undriven(fn, self.name)
         update_wrapper(cast("Callable[..., Any]", self), fn)
-        try:
+        with suppress(_Unresolved):  # a name that is defined further down: tried again when the flow is registered
             _ = self.parameters, self.output
-        except _Unresolved:
-            pass  # a name that is defined further down; `parameters` tries again when the flow is registered
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         return self.fn(*args, **kwargs)
@@ -106,11 +109,15 @@ class Definition(Generic[P, R]):
         host: str | None = None
         for parameter in inspect.signature(self.fn).parameters.values():
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-                raise DefinitionError(f"parameter {parameter.name!r} of {self.name} cannot be given by name; tool arguments are named")
+                raise DefinitionError(
+                    f"parameter {parameter.name!r} of {self.name} cannot be given by name; tool arguments are named"
+                )
             annotation = hints.get(parameter.name, Any)
             if host_class(annotation):
                 if host is not None:
-                    raise DefinitionError(f"{self.name} has two host parameters, {host!r} and {parameter.name!r}; keep one")
+                    raise DefinitionError(
+                        f"{self.name} has two host parameters, {host!r} and {parameter.name!r}; keep one"
+                    )
                 host = parameter.name
                 continue
             fields[parameter.name] = (annotation, ... if parameter.default is parameter.empty else parameter.default)
@@ -134,7 +141,7 @@ class Definition(Generic[P, R]):
     def start(self, arguments: Mapping[str, Any], host: object) -> Driven:
         """A new generator or coroutine of the flow."""
         extra = {} if self.host_parameter is None else {self.host_parameter: host}
-        return cast("Driven", self.fn(**arguments, **extra))  # type: ignore[call-arg]
+        return cast("Driven", cast("Callable[..., Any]", self.fn)(**arguments, **extra))
 
 
 class _Unresolved(DefinitionError):
@@ -164,18 +171,24 @@ def flow(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     Raises `DefinitionError` for a function that cannot be one, a signature JSON cannot describe, an option out of
     range, and effects that are made without `yield from` or `await`.
     """
-    if fn is not None:
-        return Definition(fn)
-    return lambda function: Definition(function, **options)  # pyright: ignore[reportUnknownLambdaType, reportUnknownVariableType]
+
+    def decorate(function: Callable[..., Any]) -> Definition[..., Any]:
+        return Definition(function, **options)
+
+    return decorate if fn is None else decorate(fn)
 
 
 def _check_kind(fn: Any, name: str) -> None:
     if inspect.isasyncgenfunction(fn):
         raise DefinitionError(
-            f"{name} is an `async def` with `yield`; write `async def` with `await ask(...)`, or `def` with `yield from ask(...)`"
+            f"{name} is an `async def` with `yield`; write `async def` with `await ask(...)`, "
+            "or `def` with `yield from ask(...)`"
         )
     if not inspect.isgeneratorfunction(fn) and not inspect.iscoroutinefunction(fn):
-        raise DefinitionError(f"{name} is no generator and no `async def`: a flow asks with `yield from` or `await`; register it as a plain tool")
+        raise DefinitionError(
+            f"{name} is no generator and no `async def`: a flow asks with `yield from` or `await`; "
+            "register it as a plain tool"
+        )
 
 
 def _seconds(what: str, value: Any) -> float:
@@ -219,7 +232,7 @@ def _check_undriven(fn: Callable[..., Any], name: str) -> None:
             maker = _maker(place, scope)
             if maker is not None:
                 line = fn.__code__.co_firstlineno + cast("ast.expr", place).lineno - 1
-                raise DefinitionError(f"{maker}(...) on line {line} of {name} is not driven: missing `yield from` or `await` before it")
+                raise DefinitionError(f"{maker}(...) on line {line} of {name} is not driven: {MISSING_KEYWORD}")
 
 
 def _maker(node: ast.expr | None, scope: Mapping[str, Any]) -> str | None:

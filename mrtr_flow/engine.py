@@ -22,14 +22,12 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable
 from contextvars import Context
-from dataclasses import dataclass, field
-from types import FrameType
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
-from mrtr_flow import effects
-from mrtr_flow.effects import Effect, Gather, Question, Step, created
+from mrtr_flow.effects import MISSING_KEYWORD, Effect, created
 from mrtr_flow.errors import (
     CapabilityMissing,
     DefinitionError,
@@ -39,13 +37,14 @@ from mrtr_flow.errors import (
     NotAnswered,
     StepError,
 )
+from mrtr_flow.frames import Driven, foreign, place, raised_at, unwind
 from mrtr_flow.journal import Journal, pack, unpack
+from mrtr_flow.questions import Gather, Question
+from mrtr_flow.steps import Step
 
 __all__ = ("Asking", "Engine", "Identity", "Perform", "Raised", "Returned")
 
 MAX_EFFECTS: Final = 1000
-MAX_UNWIND: Final = 32
-Driven: TypeAlias = Generator[Any, Any, Any] | Coroutine[Any, Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,9 @@ class Identity:
     @property
     def origin(self) -> bytes:
         """h0 of the chain."""
-        return _hash(b"", "flow", str(self.semantics), self.name, "" if self.version is None else f"={self.version}", "")
+        return _hash(
+            b"", "flow", str(self.semantics), self.name, "" if self.version is None else f"={self.version}", ""
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,9 @@ class _Replay:
 class Engine:
     """One run of one flow in one round. `journal` is None in a fresh run."""
 
-    def __init__(self, identity: Identity, start: Callable[[], Driven], journal: Journal | None, context: Context) -> None:
+    def __init__(
+        self, identity: Identity, start: Callable[[], Driven], journal: Journal | None, context: Context
+    ) -> None:
         self.identity: Final = identity
         self.changed = False
         self._context = context
@@ -182,7 +185,7 @@ class Engine:
             if isinstance(outcome, Raised) and not isinstance(outcome.error, Exception):
                 raise outcome.error
             did = "returned" if isinstance(outcome, Returned) else f"raised {type(outcome.error).__name__}"
-            where = "" if isinstance(outcome, Returned) else f" at {_raised_at(outcome.error)}"
+            where = "" if isinstance(outcome, Returned) else f" at {raised_at(outcome.error)}"
             cause = outcome.error if isinstance(outcome, Raised) else None
             raise self._diverged(old, f"{did}{where}") from cause
         if isinstance(outcome, Returned):
@@ -191,23 +194,26 @@ class Engine:
 
     def _check_driven(self, value: Any) -> None:
         if isinstance(value, Effect):
-            raise EffectMisused(f"{value.label} made at {value.origin} was returned: missing `yield from` or `await` before it")
+            raise EffectMisused(f"{value.label} made at {value.origin} was returned: {MISSING_KEYWORD}")
         if inspect.isgenerator(value) or inspect.iscoroutine(value):
-            value.close()
-            raise EffectMisused(f"{self.identity} returned {value.__qualname__}() undriven: missing `yield from` or `await` before it")
+            cast("Any", value).close()
+            raise EffectMisused(f"{self.identity} returned {value.__qualname__}() undriven: {MISSING_KEYWORD}")
         for effect in self._made:
             if id(effect) not in self._driven:
-                raise EffectMisused(f"{effect.label} made at {effect.origin} was never driven: missing `yield from` or `await` before it")
+                raise EffectMisused(f"{effect.label} made at {effect.origin} was never driven: {MISSING_KEYWORD}")
 
     # ------------------------------------------------------------------ identity
 
     def _identify(self, yielded: Any) -> _Turn:
         self._count += 1
         if self._count > MAX_EFFECTS:
-            raise LimitExceeded(f"{self.identity} yielded more than {MAX_EFFECTS} effects in a round, at {self._where()}; is there a loop without end?")
+            raise LimitExceeded(
+                f"{self.identity} yielded more than {MAX_EFFECTS} effects in a round, at {self._where()}; "
+                "is there a loop without end?"
+            )
         if not isinstance(yielded, Effect):
-            raise EffectMisused(f"{self.identity} {_foreign(yielded)}, at {self._where()}")
-        effect = cast("Effect[Any]", yielded)
+            raise EffectMisused(f"{self.identity} {foreign(yielded)}, at {self._where()}")
+        effect = cast("Any", yielded)
         self._driven.add(id(effect))
         members: tuple[Any, ...] = ()
         if isinstance(effect, Gather):
@@ -218,7 +224,9 @@ class Engine:
         if isinstance(effect, Step):
             occurrence = self._occurrence("step", effect.name)
             kind = "step public" if effect.public else "step"
-            return _Turn(effect, (), occurrence, self._link(kind, effect.name, str(occurrence), effect.schema_digest.hex(), ""))
+            return _Turn(
+                effect, (), occurrence, self._link(kind, effect.name, str(occurrence), effect.schema_digest.hex(), "")
+            )
         parts: list[str] = [effect.kind, str(len(members))]
         keys: list[str] = []
         for question in cast("tuple[Question, ...]", members):
@@ -260,13 +268,17 @@ class Engine:
         last = old.at == total - 1
         if turn.link[: 2 if last else 1] != old.journal.checks[old.at : old.at + (2 if last else 1)]:
             raise self._diverged(old, f"{turn.effect.label} at {self._where()}")
-        part, position = (old.journal.server, old.server) if _server_side(turn.effect) else (old.journal.client, old.client)
+        part, position = (
+            (old.journal.server, old.server) if _server_side(turn.effect) else (old.journal.client, old.client)
+        )
         if position == len(part):
             raise self._diverged(old, f"{turn.effect.label} at {self._where()}")
         try:
             self._deliver(turn, part[position])
         except Exception as error:  # a validator of the author's may raise anything; all of it means: does not read
-            raise self._diverged(old, f"{turn.effect.label} at {self._where()}, which cannot read what was recorded") from error
+            raise self._diverged(
+                old, f"{turn.effect.label} at {self._where()}, which cannot read what was recorded"
+            ) from error
         old.at += 1
         if _server_side(turn.effect):
             old.server += 1
@@ -307,7 +319,8 @@ class Engine:
         try:
             if isinstance(effect, Gather):
                 value = tuple(
-                    question.decode(part, key) for question, part, key in zip(effect.questions, item, turn.keys, strict=True)
+                    question.decode(part, key)
+                    for question, part, key in zip(effect.questions, item, turn.keys, strict=True)
                 )
             elif isinstance(effect, Question):
                 value = effect.decode(item, turn.keys[0])
@@ -342,39 +355,18 @@ class Engine:
             journal.partial = pack(recorded, f"partial answers to {turn.effect.label}")
         return journal
 
-    # ------------------------------------------------------------------ unwinding
-
     def close(self) -> list[str]:
-        """Unwind the flow in this task, in its own context. Returns the effects it yielded meanwhile, which are dropped.
+        """Unwind the flow now, in this task and its own context; returns the effects it yielded meanwhile.
 
         Raises `EffectMisused` for a flow that will not stop.
         """
-        dropped: list[str] = []
-        started = inspect.getgeneratorstate(self._flow) if inspect.isgenerator(self._flow) else inspect.getcoroutinestate(cast("Any", self._flow))
-        if started.endswith("_CLOSED") or started.endswith("_RUNNING"):
-            return dropped
-        if started.endswith("_CREATED"):
-            self._flow.close()
-            return dropped
-        for _ in range(MAX_UNWIND):
-            try:
-                yielded = self._context.run(self._flow.throw, GeneratorExit())
-            except (GeneratorExit, StopIteration):
-                return dropped
-            except BaseExceptionGroup as group:
-                if group.split(GeneratorExit)[1] is None:
-                    return dropped
-                raise EffectMisused(f"{self.identity} raised {type(group).__name__} while it was unwound; do not ask inside a task group") from group
-            except Exception as error:
-                raise EffectMisused(f"{self.identity} raised {type(error).__name__} at {_raised_at(error)} while it was unwound; a `finally` around a question runs every round and must not fail") from error
-            dropped.append(yielded.label if isinstance(yielded, Effect) else _cancel(yielded))
-        raise EffectMisused(f"{self.identity} will not unwind after {MAX_UNWIND} attempts; a bare `except` or `finally` around a question must not ask again")
+        return unwind(self._flow, self._context, str(self.identity))
 
     # ------------------------------------------------------------------ errors
 
     def _where(self) -> str:
         """`file:line in flow > helper`, the place the flow is suspended at."""
-        return _place(self._flow)
+        return place(self._flow)
 
     def _diverged(self, old: _Replay, now: str) -> FlowDiverged:
         journal, total = old.journal, old.journal.events
@@ -385,14 +377,16 @@ class Engine:
             position = f"event {old.at + 1} of {total}"
             left_client, left_server = len(journal.client) - old.client, len(journal.server) - old.server
             recorded = (
-                "an answer or a public step result" if not left_server
-                else "a step result" if not left_client
+                "an answer or a public step result"
+                if not left_server
+                else "a step result"
+                if not left_client
                 else "an answer or a step result"
             )
         return FlowDiverged(
-            f"{self.identity} diverged at {position}: recorded {recorded} (its text is not in the token), the code now "
-            f"yields {now}; give the changed flow a new version=, or, if nothing was deployed, look before that line for "
-            "sets, time, random and globals, and put them into a step"
+            f"{self.identity} diverged at {position}: recorded {recorded} (its text is not in the token), the code "
+            f"now yields {now}; give the changed flow a new version=, or, if nothing was deployed, look before that "
+            "line for sets, time, random and globals, and put them into a step"
         )
 
 
@@ -410,53 +404,3 @@ def _hash(before: bytes, *parts: str) -> bytes:
         data = part.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "big") + data)
     return digest.digest()
-
-
-def _place(flow: Any) -> str:
-    names: list[str] = []
-    place = "an unknown line"
-    while flow is not None:
-        frame: FrameType | None = getattr(flow, "gi_frame", None) or getattr(flow, "cr_frame", None)
-        if frame is None or frame.f_globals.get("__name__") == effects.__name__:
-            break
-        place = f"{_file(frame.f_code.co_filename)}:{frame.f_lineno}"
-        names.append(frame.f_code.co_name)
-        flow = getattr(flow, "gi_yieldfrom", None) or getattr(flow, "cr_await", None)
-    return f"{place} in {' > '.join(names)}" if names else place
-
-
-def _raised_at(error: BaseException) -> str:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "an unknown line" if trace is None else f"{_file(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
-
-
-def _file(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2]
-
-
-def _foreign(yielded: Any) -> str:
-    """What a flow did that is no effect, and the remedy."""
-    if inspect.isgenerator(yielded) or inspect.iscoroutine(yielded):
-        name = yielded.__qualname__
-        yielded.close()
-        return f"yielded {name}() itself: call a helper with `yield from {name}(...)` or `await {name}(...)`"
-    if inspect.isfunction(yielded) or inspect.ismethod(yielded):
-        return f"yielded the function {yielded.__qualname__}: write `yield from step({yielded.__name__}, ...)`"
-    kind = f"{type(yielded).__module__}.{type(yielded).__qualname__}".removeprefix("builtins.")
-    if hasattr(yielded, "_asyncio_future_blocking") or yielded is None or kind.startswith(("trio.", "asyncio.", "anyio.")):
-        _cancel(yielded)
-        return (
-            f"awaited {kind}, which only an event loop can answer: put the work into `await step(...)`, "
-            "and several questions into `await gather(ask(...), ask(...))`"
-        )
-    return f"yielded a {kind}: a flow yields effects such as ask(...) and step(...)"
-
-
-def _cancel(yielded: Any) -> str:
-    """Stop foreign work that has already started, as far as that can be done; returns its name."""
-    cancel = getattr(yielded, "cancel", None)
-    if callable(cancel):
-        cancel()
-    return type(yielded).__name__

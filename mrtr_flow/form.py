@@ -20,6 +20,7 @@ from typing import Any, Final, cast
 from mrtr_flow.errors import DefinitionError
 from mrtr_flow.grammar import Field, check, narrow, resolve
 from mrtr_flow.packing import Packing, compile_schema, options_of
+from mrtr_flow.plain import is_array, is_object
 from mrtr_flow.schema import Invalid, Shape, type_name
 
 __all__ = ("Form", "coerce", "form_for", "raw_form")
@@ -52,9 +53,9 @@ class Form:
 
     def accept(self, content: Any) -> Content:
         """A client's `content` in the form it is stored in. Raises `Invalid` with the reason to tell the person."""
-        if content is not None and not isinstance(content, dict):
+        if content is not None and not is_object(content):
             raise Invalid("the answer is not an object of fields")
-        sent = cast("Content", content or {})
+        sent = content or {}
         required = self.schema.get("required", ())
         taken: Content = {}
         problems: list[str] = []
@@ -84,9 +85,13 @@ def form_for(annotation: Any) -> Form:
     node = resolve(schema, defs)
     wrapped = node.get("type") != "object"
     if not wrapped and not node.get("properties"):
-        raise DefinitionError(f"type {name} cannot be asked: a form has named fields; use a model, dataclass or TypedDict")
+        raise DefinitionError(
+            f"type {name} cannot be asked: a form has named fields; use a model, dataclass or TypedDict"
+        )
     sources: Mapping[str, Any] = {VALUE: schema} if wrapped else node["properties"]
-    fields = {key: narrow(source, defs, name if wrapped else f"{name}.{key}", _title(key)) for key, source in sources.items()}
+    fields = {
+        key: narrow(source, defs, name if wrapped else f"{name}.{key}", _title(key)) for key, source in sources.items()
+    }
     if wrapped:
         fields[VALUE].schema["title"] = _title(VALUE)
     must = [VALUE] if wrapped else node.get("required", [])
@@ -123,7 +128,11 @@ def _raw_form(text: str) -> Form:
             raise DefinitionError(f"default of field {name!r} does not fit the field")
 
     def decode(content: Content) -> Content:
-        return {name: content[name] if name in content else defaults[name] for name in fields if name in content or name in defaults}
+        return {
+            name: content[name] if name in content else defaults[name]
+            for name in fields
+            if name in content or name in defaults
+        }
 
     return Form(schema, decode, "form")
 
@@ -143,7 +152,7 @@ def _native(value: Any, field: Field) -> Any:
     """Integer choices travel as text; the type's own validation wants the integers."""
     if not field.integers:
         return value
-    return [field.integers[item] for item in value] if isinstance(value, list) else field.integers[value]
+    return [field.integers[item] for item in value] if is_array(value) else field.integers[value]
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
@@ -164,10 +173,10 @@ def coerce(value: Any, field: Mapping[str, Any]) -> Any:
     """
     kind = field["type"]
     if kind == "array":
-        if not isinstance(value, list):
+        if not is_array(value):
             raise Invalid("choose from the list")
         members = _members(field["items"])
-        chosen = [_member(item, members) for item in cast("list[Any]", value)]
+        chosen = [_member(item, members) for item in value]
         _within(len(chosen), field.get("minItems"), field.get("maxItems"), "choose at {} {}")
         return chosen
     if kind == "string":

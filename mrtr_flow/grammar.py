@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from mrtr_flow.errors import DefinitionError
+from mrtr_flow.plain import is_array, is_object
 
 __all__ = ("Field", "check", "narrow", "resolve")
 
@@ -56,7 +57,9 @@ def narrow(node: Node, defs: Node, place: str, title: str) -> Field:
     node, optional = _without_null(resolve(node, defs), defs)
     many = node.get("type") == "array"
     if many and node.get("uniqueItems"):
-        raise DefinitionError(f"type {place} cannot be asked: a set has another order in each process; use list[Literal[...]]")
+        raise DefinitionError(
+            f"type {place} cannot be asked: a set has another order in each process; use list[Literal[...]]"
+        )
     choices = resolve(cast("Node", node.get("items", {})), defs) if many else node
     options = _options(choices, place)
     if many and options is None:
@@ -66,7 +69,7 @@ def narrow(node: Node, defs: Node, place: str, title: str) -> Field:
     if options is not None:
         texts = [str(option) for option in options]
         names = cast("list[str] | None", choices.get("x-names"))
-        titled = names and [
+        titled = names is not None and [
             {"const": text, "title": name.replace("_", " ").strip().capitalize()}
             for text, name in zip(texts, names, strict=True)
         ]
@@ -147,7 +150,9 @@ def check(schema: Node) -> None:
     """Hold a raw form against the grammar. Raises `DefinitionError` naming the keyword the grammar lacks."""
     unknown = sorted(set(schema) - {"$schema", "type", "properties", "required"})
     if unknown:
-        raise DefinitionError(f"form has {unknown[0]!r} on top, which the grammar lacks; keep type, properties, required")
+        raise DefinitionError(
+            f"form has {unknown[0]!r} on top, which the grammar lacks; keep type, properties, required"
+        )
     if schema.get("type") != "object" or not isinstance(schema.get("properties"), dict):
         raise DefinitionError("form is not an object with properties; give {'type': 'object', 'properties': {...}}")
     properties = cast("dict[str, Any]", schema["properties"])
@@ -159,26 +164,32 @@ def check(schema: Node) -> None:
 
 
 def _check_field(name: str, node: Any) -> None:
-    if not isinstance(node, dict) or node.get("type") not in _LIMITS:
+    if not is_object(node) or node.get("type") not in _LIMITS:
         raise DefinitionError(f"field {name!r} has no type of the grammar; it has {', '.join(_LIMITS)}")
-    kind = cast("str", node["type"])
+    kind: str = node["type"]
     own = {"string": ("enum", "oneOf", "enumNames"), "array": ("items",)}.get(kind, ())
-    allowed = {"type", "title", "description", "default", *_LIMITS[kind], *own}
-    unknown = sorted(set(cast("dict[str, Any]", node)) - allowed)
+    unknown = sorted(set(node) - {"type", "title", "description", "default", *_LIMITS[kind], *own})
     if unknown:
-        raise DefinitionError(f"field {name!r} has {unknown[0]!r}, which the grammar lacks for {kind}; check it in the flow")
+        raise DefinitionError(
+            f"field {name!r} has {unknown[0]!r}, which the grammar lacks for {kind}; check it in the flow"
+        )
     if "format" in node and node["format"] not in FORMATS:
         raise DefinitionError(f"field {name!r} has format {node['format']!r}; the grammar has {', '.join(FORMATS)}")
-    if kind == "array":
-        node = node.get("items")
-        if not isinstance(node, dict) or set(node) not in ({"type", "enum"}, {"anyOf"}):
-            raise DefinitionError(f"field {name!r} has items other than one enumeration; give type and enum, or anyOf")
-    values = node.get("enum")
-    if values is not None and not (values and all(isinstance(value, str) for value in values)):
-        raise DefinitionError(f"field {name!r} has an enum with other things than text; use text and map it in the flow")
+    choices: Any = node.get("items") if kind == "array" else node
+    if not is_object(choices) or (kind == "array" and set(choices) not in ({"type", "enum"}, {"anyOf"})):
+        raise DefinitionError(f"field {name!r} has items other than one enumeration; give type and enum, or anyOf")
+    _check_choices(name, choices)
+
+
+def _check_choices(name: str, node: Node) -> None:
+    values: Any = node.get("enum")
+    if values is not None and not (is_array(values) and values and all(isinstance(value, str) for value in values)):
+        raise DefinitionError(
+            f"field {name!r} has an enum with other things than text; use text and map it in the flow"
+        )
     if "enumNames" in node and len(node["enumNames"]) != len(values or ()):
         raise DefinitionError(f"field {name!r} has enumNames that do not match its enum")
     for keyword in ("oneOf", "anyOf"):
-        arms = node.get(keyword)
+        arms: Any = node.get(keyword)
         if arms is not None and not (arms and all(set(arm) == {"const", "title"} for arm in arms)):
             raise DefinitionError(f"field {name!r} has {keyword} with other things than const and title")

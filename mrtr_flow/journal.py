@@ -30,13 +30,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-import msgpack  # type: ignore[import-untyped]
+import msgpack as _msgpack  # type: ignore[import-untyped]
 import zstandard
 
 from mrtr_flow.errors import LimitExceeded, NotRecordable
 
 __all__ = ("MAX_EVENTS", "Corrupt", "Journal", "pack", "unpack")
 
+msgpack: Final[Any] = _msgpack  # it ships no types
 ZIPPED, SERVER, RUN_ID, PADDED, RETRY, VERSION, EXTRAS = (1 << bit for bit in range(7))
 MAX_PART: Final = 64 * 1024
 MAX_EVENTS: Final = 256
@@ -66,7 +67,7 @@ class _Zstd(threading.local):
     def __init__(self) -> None:
         self.short, self.long = (
             zstandard.ZstdCompressor(
-                compression_params=zstandard.ZstdCompressionParameters.from_level(
+                compression_params=zstandard.ZstdCompressionParameters.from_level(  # pyright: ignore[reportUnknownMemberType]
                     level, window_log=16, format=_MAGICLESS, write_content_size=False, write_checksum=False
                 )
             )
@@ -79,13 +80,15 @@ _zstd: Final = _Zstd()
 
 
 def pack(item: Any, what: str) -> bytes:
-    """One event as bytes. Raises `NotRecordable` or `LimitExceeded` naming `what`, for what could not be opened again."""
+    """One event as bytes. Raises `NotRecordable` or `LimitExceeded`, naming `what`, for what would not open again."""
     try:
-        data = cast("bytes", msgpack.packb(item, default=_big_int, unicode_errors="surrogatepass"))
+        data: bytes = msgpack.packb(item, default=_big_int, unicode_errors="surrogatepass")
     except (ValueError, TypeError, RecursionError, OverflowError) as error:
         raise NotRecordable(f"{what} cannot be packed: {error}; return plain values of less depth") from None
     if len(data) > MAX_PART:
-        raise LimitExceeded(f"{what} takes {len(data)} bytes of at most {MAX_PART}; keep it elsewhere and record its name")
+        raise LimitExceeded(
+            f"{what} takes {len(data)} bytes of at most {MAX_PART}; keep it elsewhere and record its name"
+        )
     unpack(data)
     return data
 
@@ -247,7 +250,7 @@ class _Reader:
 
     def array(self) -> list[bytes]:
         """The items of the array that starts here, as slices."""
-        unpacker = msgpack.Unpacker(None, max_buffer_size=2 * MAX_PART, **_LIMITS)
+        unpacker: Any = msgpack.Unpacker(None, max_buffer_size=2 * MAX_PART, **_LIMITS)
         rest = self._data[self._at :]
         try:
             unpacker.feed(rest)
@@ -268,10 +271,12 @@ class _Reader:
 
 
 def _array(items: Sequence[bytes]) -> bytes:
-    data = cast("bytes", msgpack.Packer().pack_array_header(len(items))) + b"".join(items)
+    packer: Any = msgpack.Packer()
+    data = cast("bytes", packer.pack_array_header(len(items))) + b"".join(items)
     if len(data) > MAX_PART:
         raise LimitExceeded(
-            f"run carries {len(data)} bytes of at most {MAX_PART} in one part; record less, or names of what is stored elsewhere"
+            f"run carries {len(data)} bytes of at most {MAX_PART} in one part; record less, or names of what is "
+            "stored elsewhere"
         )
     return data
 

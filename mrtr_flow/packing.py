@@ -1,4 +1,4 @@
-"""JSON values <-> positional values, directed by a JSON schema. Pure; imports nothing of ours but errors.
+"""JSON values <-> positional values, directed by a JSON schema. Pure; no third-party package.
 
 A `Packing` is compiled once from a JSON schema (the form that was sent, or a step's return type). It knows only
 what saves bytes: property names, string enumerations, and what may hold them. The rules:
@@ -17,7 +17,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
+
+from mrtr_flow.plain import is_array, is_object
 
 __all__ = ("ANY", "Packing", "compile_schema", "options_of")
 
@@ -50,9 +52,9 @@ class _Enum(Packing):
         return self._index.get(value, value) if isinstance(value, str) else [value]
 
     def unpack(self, value: Any) -> Any:
-        if isinstance(value, list):
-            return cast("list[Any]", value)[0]
-        return value if isinstance(value, str) else self._values[value]
+        if isinstance(value, str):
+            return value
+        return self._values[value] if isinstance(value, int) else value[0]
 
 
 class _Nullable(Packing):
@@ -73,12 +75,10 @@ class _Array(Packing):
         self._inner = inner
 
     def pack(self, value: Any) -> Any:
-        return [*map(self._inner.pack, cast("list[Any]", value))] if isinstance(value, list) else {"": value}
+        return [self._inner.pack(item) for item in value] if is_array(value) else {"": value}
 
     def unpack(self, value: Any) -> Any:
-        if isinstance(value, dict):
-            return cast("dict[str, Any]", value)[""]
-        return [*map(self._inner.unpack, value)]
+        return value[""] if is_object(value) else [self._inner.unpack(item) for item in value]
 
 
 class _Map(Packing):
@@ -87,13 +87,13 @@ class _Map(Packing):
         self._inner = inner
 
     def pack(self, value: Any) -> Any:
-        if not isinstance(value, dict):
+        if not is_object(value):
             return [value]
-        return {name: self._inner.pack(item) for name, item in cast("dict[str, Any]", value).items()}
+        return {name: self._inner.pack(item) for name, item in value.items()}
 
     def unpack(self, value: Any) -> Any:
-        if isinstance(value, list):
-            return cast("list[Any]", value)[0]
+        if is_array(value):
+            return value[0]
         return {name: self._inner.unpack(item) for name, item in value.items()}
 
 
@@ -104,9 +104,9 @@ class _Object(Packing):
         self._names = {name: position for position, name in enumerate(fields)}
 
     def pack(self, value: Any) -> Any:
-        if not isinstance(value, dict):
+        if not is_object(value):
             return {"": value, -1: True}  # not an object: the mark -1 tells it from an object with a property ""
-        rest = dict(cast("dict[str, Any]", value))
+        rest = dict(value)
         row = [(name, packing.pack(rest.pop(name))) for name, packing in self._fields if name in rest]
         if not rest and all(name == field for (name, _), (field, _) in zip(row, self._fields, strict=False)):
             return [item for _, item in row]
@@ -114,11 +114,10 @@ class _Object(Packing):
 
     def unpack(self, value: Any) -> Any:
         fields = self._fields
-        if isinstance(value, list):
-            row = cast("list[Any]", value)
-            if len(row) > len(fields):
-                raise ValueError(f"object has {len(fields)} properties but {len(row)} were recorded")
-            return {name: packing.unpack(item) for (name, packing), item in zip(fields, row, strict=False)}
+        if is_array(value):
+            if len(value) > len(fields):
+                raise ValueError(f"object has {len(fields)} properties but {len(value)} were recorded")
+            return {name: packing.unpack(item) for (name, packing), item in zip(fields, value, strict=False)}
         if -1 in value:
             return value[""]
         found = {fields[key][0]: fields[key][1].unpack(item) for key, item in value.items() if isinstance(key, int)}
@@ -131,13 +130,12 @@ _SCALARS = {name: Packing(name) for name in ("string", "integer", "number", "boo
 
 def compile_schema(schema: Mapping[str, Any]) -> Packing:
     """The packing of a JSON schema, references into its own `$defs` resolved. What it cannot use packs as it is."""
-    return _compile(schema, cast("Mapping[str, Any]", schema.get("$defs", {})), ())
+    return _compile(schema, schema.get("$defs", {}), ())
 
 
-def _compile(schema: Any, defs: Mapping[str, Any], open_refs: tuple[str, ...]) -> Packing:
-    if not isinstance(schema, Mapping):
+def _compile(node: Any, defs: Mapping[str, Any], open_refs: tuple[str, ...]) -> Packing:
+    if not is_object(node):
         return ANY
-    node = cast("Mapping[str, Any]", schema)
     ref = node.get("$ref")
     if isinstance(ref, str):
         name = ref.rpartition("/")[2]
@@ -148,14 +146,13 @@ def _compile(schema: Any, defs: Mapping[str, Any], open_refs: tuple[str, ...]) -
     if options is not None:
         return _Enum([value for value, _ in options], [title for _, title in options])
     arms = [arm for arm in node.get("anyOf", ()) if arm != {"type": "null"}]
-    if arms and len(arms) == 1 and len(node["anyOf"]) == 2:
+    if len(arms) == 1 and len(node["anyOf"]) == 2:
         return _Nullable(_compile(arms[0], defs, open_refs))
-    kind = node.get("type")
-    if kind == "object" and node.get("properties"):
-        properties = cast("Mapping[str, Any]", node["properties"])
+    kind, properties, others = node.get("type"), node.get("properties"), node.get("additionalProperties")
+    if kind == "object" and is_object(properties) and properties:
         return _Object({name: _compile(item, defs, open_refs) for name, item in properties.items()})
-    if kind == "object" and isinstance(node.get("additionalProperties"), Mapping):
-        return _Map(_compile(node["additionalProperties"], defs, open_refs))
+    if kind == "object" and is_object(others):
+        return _Map(_compile(others, defs, open_refs))
     if kind == "array" and "prefixItems" not in node:
         return _Array(_compile(node.get("items"), defs, open_refs))
     return _SCALARS.get(kind, ANY) if isinstance(kind, str) else ANY
@@ -163,14 +160,12 @@ def _compile(schema: Any, defs: Mapping[str, Any], open_refs: tuple[str, ...]) -
 
 def options_of(node: Mapping[str, Any]) -> list[tuple[str, str]] | None:
     """The (value, title) pairs of a string enumeration, in the spellings of the form grammar."""
-    titled = node.get("oneOf") or node.get("anyOf")
-    if isinstance(titled, list):
-        arms = cast("list[Any]", titled)
-        if not all(isinstance(arm, Mapping) and isinstance(arm.get("const"), str) for arm in arms):
+    arms = node.get("oneOf") or node.get("anyOf")
+    if is_array(arms):
+        if not all(is_object(arm) and isinstance(arm.get("const"), str) for arm in arms):
             return None
         return [(arm["const"], str(arm.get("title", arm["const"]))) for arm in arms]
     values = node.get("enum")
-    if not isinstance(values, list) or not values or not all(isinstance(v, str) for v in cast("list[Any]", values)):
+    if not is_array(values) or not values or not all(isinstance(value, str) for value in values):
         return None
-    names = node.get("enumNames", values)
-    return list(zip(cast("list[str]", values), cast("list[str]", names), strict=True))
+    return list(zip(values, map(str, node.get("enumNames", values)), strict=True))

@@ -19,7 +19,6 @@ import anyio.to_thread
 from mrtr_flow import wire
 from mrtr_flow.current import Current, derive, running
 from mrtr_flow.definition import Definition
-from mrtr_flow.effects import MISSING, Ask, Gather
 from mrtr_flow.engine import Asking, Engine, Perform, Raised, Returned
 from mrtr_flow.errors import (
     CapabilityMissing,
@@ -31,6 +30,7 @@ from mrtr_flow.errors import (
     StepError,
 )
 from mrtr_flow.journal import Corrupt, Journal
+from mrtr_flow.questions import MISSING, Ask, Gather
 from mrtr_flow.schema import Invalid
 from mrtr_flow.seal import Binding, KeyRing
 
@@ -128,7 +128,8 @@ class Runner:
         except FlowDiverged as error:
             _log.error("%s", error, exc_info=error.__cause__)
             return Failed(
-                f"{self.definition.name} was changed while this call was under way, so it cannot go on; call it again from the start",
+                f"{self.definition.name} was changed while this call was under way, so it cannot go on; "
+                "call it again from the start",
                 "flow_changed",
             )
         except FlowError as error:
@@ -139,7 +140,11 @@ class Runner:
         try:
             journal = Journal.decode(self._ring.open(state, binding, now).payload)
         except InvalidToken as error:
-            hint = "; the keys are ephemeral: set MRTR_KEYS so that a restart or another worker can open it" if self._ring.ephemeral and not error.expired else ""
+            hint = (
+                "; the keys are ephemeral: set MRTR_KEYS so that a restart or another worker can open it"
+                if self._ring.ephemeral and not error.expired
+                else ""
+            )
             _log.warning("requestState of %s refused: %s%s", self.definition.identity, error.reason, hint)
             raise (wire.expired_state() if error.expired else wire.invalid_state()) from None
         except Corrupt as error:
@@ -155,7 +160,9 @@ class Runner:
 
     def _other_version(self) -> Failed:
         known = "without version=" if self.definition.version is None else f"version {self.definition.version!r}"
-        _log.error("%s: a call of an unknown version arrived; this process knows the flow %s", self.definition.name, known)
+        _log.error(
+            "%s: a call of an unknown version arrived; this process knows the flow %s", self.definition.name, known
+        )
         return Failed(
             f"this call of {self.definition.name} was started by another version of it; this server knows the one "
             f"{known}; call it again from the start",
@@ -174,8 +181,15 @@ class _Run:
     """The state of one round."""
 
     def __init__(
-        self, runner: Runner, call: Call, binding: Binding, responses: dict[str, Mapping[str, Any]], now: float,
-        journal: Journal | None, run_id: bytes | None, arguments: dict[str, Any],
+        self,
+        runner: Runner,
+        call: Call,
+        binding: Binding,
+        responses: dict[str, Mapping[str, Any]],
+        now: float,
+        journal: Journal | None,
+        run_id: bytes | None,
+        arguments: dict[str, Any],
     ) -> None:
         self._runner = runner
         self._definition = runner.definition
@@ -215,11 +229,20 @@ class _Run:
         step = perform.step
         if self._run_id is None:
             self._engine.close()
-            raise DefinitionError(f"{self._definition.name} performs {step.label} but has steps=False; drop that option")
+            raise DefinitionError(
+                f"{self._definition.name} performs {step.label} but has steps=False; drop that option"
+            )
         self._worked = True
         key = derive(
-            "idempotency", self._run_id, self._binding.owner.hex(), self._binding.request.hex(), self._binding.arguments.hex(),
-            "0", "", step.name, str(perform.occurrence),
+            "idempotency",
+            self._run_id,
+            self._binding.owner.hex(),
+            self._binding.request.hex(),
+            self._binding.arguments.hex(),
+            "0",
+            "",
+            step.name,
+            str(perform.occurrence),
         ).hex()[:32]
         if self._runner.on_step is not None:
             self._runner.on_step(step.name, key)
@@ -252,8 +275,8 @@ class _Run:
             return
         self._engine.close()
         raise FlowError(
-            f"{self._definition.identity} went on after {label} was cancelled; let the cancellation through, and do not put "
-            "a timeout or cancel scope around a step"
+            f"{self._definition.identity} went on after {label} was cancelled; let the cancellation through, and do "
+            "not put a timeout or cancel scope around a step"
         ) from error
 
     # ------------------------------------------------------------------ questions
@@ -296,8 +319,8 @@ class _Run:
             if isinstance(question, Ask) and count >= question.attempts:
                 self._engine.close()
                 return Failed(
-                    f"question {key!r} of {self._definition.name} was answered wrongly {count} times, so the call ended; "
-                    f"the last answer was not taken: {reason}",
+                    f"question {key!r} of {self._definition.name} was answered wrongly {count} times, so the call "
+                    f"ended; the last answer was not taken: {reason}",
                     "wrong_answers",
                 )
         changed = (old.changed if old is not None else 0) + (1 if self._engine.changed else 0)
@@ -320,8 +343,10 @@ class _Run:
         rounds = journal.events + 1
         if rounds > WARN_ROUNDS:
             _log.warning(
-                "%s has %d events and asks again; common clients stop after 9 or 10 rounds: ask several questions in one gather(...)",
-                self._definition.identity, journal.events,
+                "%s has %d events and asks again; common clients stop after 9 or 10 rounds: "
+                "ask several questions in one gather(...)",
+                self._definition.identity,
+                journal.events,
             )
         return InputRequired(requests, self._runner.seal(journal, self._binding, self._now))
 

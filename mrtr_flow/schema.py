@@ -31,8 +31,9 @@ from pydantic_core import PydanticSerializationError, SchemaError, core_schema, 
 
 from mrtr_flow.errors import DefinitionError, FlowError, NotRecordable
 from mrtr_flow.packing import ANY, Packing, compile_schema
+from mrtr_flow.plain import check_plain, is_object
 
-__all__ = ("Invalid", "Output", "Parameters", "Shape", "check_plain", "type_name")
+__all__ = ("Invalid", "Output", "Parameters", "Shape", "type_name")
 
 T = TypeVar("T")
 _UNUSABLE = (PydanticUserError, SchemaError, NameError, TypeError, ValueError)
@@ -73,7 +74,10 @@ class Shape(Generic[T]):
     def json_schema(
         self, mode: typing.Literal["validation", "serialization"] = "validation", *, names: bool = False
     ) -> dict[str, Any]:
-        """The JSON schema (draft 2020-12) by alias; `names` adds enumerations' member names. Raises `DefinitionError` for types JSON cannot describe."""
+        """The JSON schema (draft 2020-12) by alias; `names` adds enumerations' member names.
+
+        Raises `DefinitionError` for types JSON cannot describe.
+        """
         try:
             return self._adapter.json_schema(mode=mode, schema_generator=_NamedMembers if names else GenerateJsonSchema)
         except _UNUSABLE as error:
@@ -203,48 +207,17 @@ class Output:
         return blocks, {"result": plain} if self._wrapped else plain
 
 
-def check_plain(value: Any, path: str = "$") -> None:
-    """Refuse, with `NotRecordable` naming the path, what is not exactly a finite JSON value."""
-    kind = type(value)
-    if value is None or kind in (str, int, bool):
-        return
-    if kind is float and math.isfinite(value):
-        return
-    if kind is list:
-        for index, item in enumerate(value):
-            check_plain(item, f"{path}[{index}]")
-    elif kind is dict and all(type(key) is str for key in value):
-        for key, item in value.items():
-            check_plain(item, f"{path}.{key}")
-    else:
-        raise NotRecordable(
-            f"value at {path} is {'not finite' if kind is float else f'a {kind.__name__}'}, which JSON does not keep; "
-            "annotate the return type of the step, or return JSON values",
-            path,
-        )
-
-
 def _difference(a: Any, b: Any, path: str = "$") -> str | None:
     """The path of the first place where two values differ in value or type, or None."""
     if type(a) is not type(b):
         return path
-    if isinstance(a, BaseModel):
-        a, b = {**a.__dict__, **(a.__pydantic_extra__ or {})}, {**b.__dict__, **(b.__pydantic_extra__ or {})}
-    elif dataclasses.is_dataclass(a):
-        a = {field.name: getattr(a, field.name) for field in dataclasses.fields(a)}
-        b = {field.name: getattr(b, field.name) for field in dataclasses.fields(b)}
-    if isinstance(a, dict):
-        left, right = cast("dict[Any, Any]", a), cast("dict[Any, Any]", b)
-        if list(left) != list(right) and sorted(map(repr, left)) != sorted(map(repr, right)):
-            return path
-        return next((p for key in left if (p := _difference(left[key], right[key], f"{path}.{key}"))), None)
-    if isinstance(a, list | tuple):
-        row = cast("Sequence[Any]", a)
-        if len(row) != len(b):
-            return path
-        return next((p for i, (x, y) in enumerate(zip(row, b, strict=True)) if (p := _difference(x, y, f"{path}[{i}]"))), None)
     if isinstance(a, set | frozenset):
         return path  # its order is another one in the next process
+    parts = _parts(a, path), _parts(b, path)
+    if parts[0] is not None and parts[1] is not None:
+        if list(parts[0]) != list(parts[1]):
+            return path
+        return next((found for at in parts[0] if (found := _difference(parts[0][at], parts[1][at], at))), None)
     if isinstance(a, float):
         same = (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)
     elif isinstance(a, decimal.Decimal):
@@ -256,16 +229,32 @@ def _difference(a: Any, b: Any, path: str = "$") -> str | None:
     return None if same else path
 
 
+def _parts(value: Any, path: str) -> dict[str, Any] | None:
+    """What a composite value is made of, by path in a fixed order, or None."""
+    items: Any = None
+    if isinstance(value, BaseModel):
+        items = {**value.__dict__, **(value.__pydantic_extra__ or {})}.items()
+    elif dataclasses.is_dataclass(value):
+        items = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
+    elif is_object(value):
+        items = sorted(value.items(), key=lambda item: repr(item[0]))
+    elif isinstance(value, list | tuple):
+        return {f"{path}[{index}]": item for index, item in enumerate(cast("Sequence[Any]", value))}
+    return None if items is None else {f"{path}.{name}": item for name, item in items}
+
+
 def _readable(annotation: Any) -> Any:
     """pydantic refuses `typing.TypedDict` below Python 3.12: the same type, spelled with typing_extensions."""
     if sys.version_info >= (3, 12) or not typing.is_typeddict(annotation):
         return annotation
     hints = typing_extensions.get_type_hints(annotation, include_extras=True)
     fields = {
-        name: _readable(hint) if name in annotation.__required_keys__ else typing_extensions.NotRequired[_readable(hint)]
+        name: _readable(hint)
+        if name in annotation.__required_keys__
+        else typing_extensions.NotRequired[_readable(hint)]
         for name, hint in hints.items()
     }
-    rebuilt: Any = typing_extensions.TypedDict(annotation.__name__, fields)  # type: ignore[misc, operator]
+    rebuilt: Any = typing_extensions.TypedDict(annotation.__name__, fields)  # type: ignore[misc]
     rebuilt.__doc__, rebuilt.__module__ = annotation.__doc__, annotation.__module__
     return rebuilt
 
@@ -278,7 +267,8 @@ def _is_object(annotation: Any) -> bool:
         return get_args(annotation)[0] is str
     if not isinstance(annotation, type):
         return False
-    return issubclass(annotation, BaseModel) or dataclasses.is_dataclass(annotation) or typing.is_typeddict(annotation)
+    kind: type[Any] = annotation
+    return issubclass(kind, BaseModel) or dataclasses.is_dataclass(kind) or typing.is_typeddict(kind)
 
 
 def _is_blocks(annotation: Any) -> bool:

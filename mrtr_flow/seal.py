@@ -1,4 +1,4 @@
-"""A payload <-> the token in `requestState`: authenticated, encrypted, bound to its request. The only user of cryptography.
+"""A payload <-> the token in `requestState`: encrypted, authenticated, bound. The only user of cryptography.
 
     token  = base64url without padding ( header 7 | SIV 16 | ciphertext )
     header = kid 1 | exp 4, Unix seconds big endian | hint of the principal 1 | hint of the request 1
@@ -91,7 +91,9 @@ class _Keys:
         return hmac.digest(self._hint, about, hashlib.sha256)[:1]
 
     def hints(self, binding: Binding) -> bytes:
-        return self.hint(b"principal\0" + binding.owner) + self.hint(b"request\0" + binding.request + b"\0" + binding.arguments)
+        return self.hint(b"principal\0" + binding.owner) + self.hint(
+            b"request\0" + binding.request + b"\0" + binding.arguments
+        )
 
 
 class KeyRing:
@@ -108,7 +110,9 @@ class KeyRing:
         seen: set[bytes] = set()
         for label, secret in keys:
             if len(secret) < MIN_KEY:
-                raise DefinitionError(f"key {label!r} has {len(secret)} bytes of at least {MIN_KEY}; make one with keygen")
+                raise DefinitionError(
+                    f"key {label!r} has {len(secret)} bytes of at least {MIN_KEY}; make one with keygen"
+                )
             if len(set(secret)) < MIN_KEY // 4:
                 raise DefinitionError(f"key {label!r} is not random; make one with keygen")
             if secret in seen:
@@ -120,7 +124,10 @@ class KeyRing:
         self._first = self._all[0]
 
     def seal(self, payload: bytes, binding: Binding, expires: int) -> str:
-        """The token of `payload`, good until `expires` (Unix seconds). Raises `LimitExceeded` past 32,768 characters."""
+        """The token of `payload`, good until `expires` (Unix seconds).
+
+        Raises `LimitExceeded` past 32,768 characters.
+        """
         keys = self._first
         header = keys.kid + expires.to_bytes(4, "big") + keys.hints(binding)
         sealed = keys.siv.encrypt(payload, [header, binding.request, binding.arguments, binding.owner])
@@ -166,7 +173,7 @@ def _reason(found: bytes, expected: Iterable[bytes]) -> str:
 def parse_keys(text: str) -> list[tuple[str, bytes]]:
     """Keys as `label:base64url,label:base64url`, as in `MRTR_KEYS`. Raises `DefinitionError`, never quoting a key."""
     keys: list[tuple[str, bytes]] = []
-    for position, item in enumerate(filter(None, map(str.strip, text.split(","))), start=1):
+    for position, item in enumerate((part.strip() for part in text.split(",") if part.strip()), start=1):
         label, colon, encoded = item.partition(":")
         if not colon or not label:
             raise DefinitionError(f"key {position} has no label; write label:base64url")

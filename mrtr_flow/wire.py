@@ -14,11 +14,24 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from mrtr_flow.definition import Definition
-from mrtr_flow.effects import CANCELLED, DECLINED, Ask, Question
 from mrtr_flow.errors import INVALID_PARAMS, MISSING_CAPABILITY, ProtocolError
+from mrtr_flow.plain import is_array, is_object
+from mrtr_flow.questions import CANCELLED, DECLINED, Ask, Question
 from mrtr_flow.schema import Invalid
 
-__all__ = ("Wrong", "canonical", "declared", "input_required", "judge", "missing_capability", "render", "responses_of", "tool", "tool_error", "tool_result")
+__all__ = (
+    "Wrong",
+    "canonical",
+    "declared",
+    "input_required",
+    "judge",
+    "missing_capability",
+    "render",
+    "responses_of",
+    "tool",
+    "tool_error",
+    "tool_result",
+)
 
 PROTOCOL_VERSION: Final = "2026-07-28"
 META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
@@ -47,9 +60,9 @@ def canonical(arguments: Any) -> tuple[dict[str, Any], bytes]:
     """
     if arguments is None:
         arguments = {}
-    if not isinstance(arguments, Mapping):
+    if not is_object(arguments):
         raise ProtocolError(INVALID_PARAMS, "arguments are not an object")
-    copy = cast("dict[str, Any]", _canonical(arguments, 0))
+    copy: dict[str, Any] = _canonical(arguments, 0)
     try:
         data = json.dumps(copy, sort_keys=True, separators=(",", ":")).encode()
     except ValueError:  # an integer with more digits than Python converts
@@ -62,11 +75,10 @@ def canonical(arguments: Any) -> tuple[dict[str, Any], bytes]:
 def _canonical(value: Any, depth: int) -> Any:
     if depth > MAX_DEPTH:
         raise ProtocolError(INVALID_PARAMS, f"arguments are nested more than {MAX_DEPTH} levels deep")
-    if isinstance(value, Mapping):
-        items = cast("Mapping[Any, Any]", value).items()
-        return {_name(key): _canonical(item, depth + 1) for key, item in items}
-    if isinstance(value, list | tuple):
-        return [_canonical(item, depth + 1) for item in cast("list[Any]", value)]
+    if is_object(value):
+        return {_name(key): _canonical(item, depth + 1) for key, item in value.items()}
+    if is_array(value):
+        return [_canonical(item, depth + 1) for item in value]
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ProtocolError(INVALID_PARAMS, "arguments hold a number that is not finite")
@@ -86,45 +98,43 @@ def responses_of(responses: Any) -> dict[str, Mapping[str, Any]]:
     """The entries of `inputResponses`. Raises `ProtocolError` -32602 for an entry that is none of the schema's."""
     if responses is None:
         return {}
-    if not isinstance(responses, Mapping):
+    if not is_object(responses):
         raise ProtocolError(INVALID_PARAMS, "inputResponses is not an object")
-    entries = cast("Mapping[str, Any]", responses)
-    for entry in entries.values():
-        if not isinstance(entry, Mapping) or not _known_shape(cast("Mapping[str, Any]", entry)):
+    for entry in responses.values():
+        if not is_object(entry) or not _known_shape(entry):
             raise ProtocolError(INVALID_PARAMS, "inputResponses holds an entry that is no answer of the schema")
-    return dict(entries)
+    return dict(responses)
 
 
 def _known_shape(entry: Mapping[str, Any]) -> bool:
+    content = entry.get("content")
     if entry.get("action") in _ACTIONS:
-        content = entry.get("content")
-        return content is None or (isinstance(content, Mapping) and all(map(_known_value, content.values())))
-    if isinstance(entry.get("roots"), list):
-        return all(isinstance(root, Mapping) and isinstance(root.get("uri"), str) for root in entry["roots"])
-    blocks = entry.get("content")
-    blocks = blocks if isinstance(blocks, list) else [blocks]
+        return content is None or (is_object(content) and all(map(_known_value, content.values())))
+    roots = entry.get("roots")
+    if is_array(roots):
+        return all(is_object(root) and isinstance(root.get("uri"), str) for root in roots)
+    blocks = content if is_array(content) else [content]
     return (
         entry.get("role") in ("user", "assistant")
         and isinstance(entry.get("model"), str)
-        and all(isinstance(block, Mapping) and isinstance(block.get("type"), str) for block in cast("list[Any]", blocks))
+        and all(is_object(block) and isinstance(block.get("type"), str) for block in blocks)
     )
 
 
 def _known_value(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(isinstance(item, str) for item in cast("list[Any]", value))
+    if is_array(value):
+        return all(isinstance(item, str) for item in value)
     return value is None or isinstance(value, str | int | float)
 
 
 def declared(capabilities: Mapping[str, Any], required: Mapping[str, Any]) -> bool:
     """Whether a request's client capabilities cover what a question requires. `elicitation: {}` means forms only."""
     for name, needs in required.items():
-        have = capabilities.get(name)
-        if not isinstance(have, Mapping):
+        have: Any = capabilities.get(name)
+        if not is_object(have):
             return False
-        if name == "elicitation" and not have:
-            have = {"form": {}}
-        if any(not isinstance(cast("Mapping[str, Any]", have).get(need), Mapping) for need in needs):
+        offered: Mapping[str, Any] = have or ({"form": {}} if name == "elicitation" else {})
+        if any(not is_object(offered.get(need)) for need in needs):
             return False
     return True
 
@@ -140,7 +150,10 @@ def render(question: Question, note: str | None = None) -> dict[str, Any]:
 
 
 def judge(question: Question, response: Mapping[str, Any]) -> Any:
-    """A client's answer as the item to record, or `Wrong`. The action decides; content of decline and cancel is ignored."""
+    """A client's answer as the item to record, or `Wrong`.
+
+    The action decides: content of a decline or cancel is ignored.
+    """
     action = response.get("action")
     if action == "decline":
         return DECLINED
@@ -204,9 +217,9 @@ def expired_state() -> ProtocolError:
 
 def missing_capability(required: Mapping[str, Any]) -> ProtocolError:
     """The client cannot be asked what the call needs (spec: basic, error codes)."""
-    names = ", ".join(f"{name}.{need}" for name, needs in required.items() for need in needs or [""]).replace(". ", " ").rstrip(".")
+    names = ", ".join(".".join((name, need)) for name, needs in required.items() for need in needs or ("*",))
     return ProtocolError(
         MISSING_CAPABILITY,
-        f"this call asks something that needs the client capability {names}, which the request does not declare",
+        f"this call asks something that needs the client capability {names.replace('.*', '')}, which is not declared",
         {"requiredCapabilities": dict(required)},
     )

@@ -32,7 +32,9 @@ def key_ring(keys: Keys | None, audience: str) -> KeyRing:
     if keys is None:
         return KeyRing([("ephemeral", os.urandom(32))], audience=audience, ephemeral=True)
     if not audience:
-        raise DefinitionError("server has keys but no name; name it, or give audience=, so that it refuses other servers' tokens")
+        raise DefinitionError(
+            "server has keys but no name; name it, or give audience=, so that it refuses other servers' tokens"
+        )
     return KeyRing(parse_keys(keys) if isinstance(keys, str) else keys, audience=audience)
 
 

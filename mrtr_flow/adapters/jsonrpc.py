@@ -9,6 +9,7 @@ from mrtr_flow import wire
 from mrtr_flow.adapters.hosting import Keys, ToolHost, key_ring
 from mrtr_flow.definition import Definition
 from mrtr_flow.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, ProtocolError
+from mrtr_flow.plain import is_object
 from mrtr_flow.runner import Call
 
 __all__ = ("JsonRpcServer",)
@@ -37,7 +38,11 @@ class JsonRpcServer:
 
     async def handle(self, message: dict[str, Any], *, principal: str | None = None) -> dict[str, Any]:
         """The response to one request; `{}` to a notification. `principal` is who the transport authenticated."""
-        if not isinstance(cast("object", message), dict) or message.get("jsonrpc") != "2.0" or not isinstance(message.get("method"), str):
+        if (
+            not isinstance(cast("object", message), dict)
+            or message.get("jsonrpc") != "2.0"
+            or not isinstance(message.get("method"), str)
+        ):
             return _error(None, ProtocolError(INVALID_REQUEST, "message is no JSON-RPC 2.0 request"))
         if "id" not in message:
             return {}
@@ -86,16 +91,16 @@ class JsonRpcServer:
 
 def _checked(params: Any) -> Mapping[str, Any]:
     """Params with the `_meta` every request carries. Raises `ProtocolError`."""
-    meta = cast("Mapping[str, Any]", params).get("_meta") if isinstance(params, Mapping) else None
-    if not isinstance(meta, Mapping):
-        raise ProtocolError(INVALID_PARAMS, "params._meta must carry the protocol version and the client's capabilities")
-    version, capabilities = meta.get(wire.META_VERSION), meta.get(wire.META_CAPABILITIES)
-    if not isinstance(version, str) or not isinstance(capabilities, Mapping):
-        raise ProtocolError(INVALID_PARAMS, "params._meta must carry the protocol version and the client's capabilities")
+    meta: Any = params.get("_meta") if is_object(params) else None
+    version = meta.get(wire.META_VERSION) if is_object(meta) else None
+    if not is_object(params) or not isinstance(version, str) or not is_object(meta.get(wire.META_CAPABILITIES)):
+        raise ProtocolError(
+            INVALID_PARAMS, "params._meta must carry the protocol version and the client's capabilities"
+        )
     if version != wire.PROTOCOL_VERSION:
         data = {"supported": [wire.PROTOCOL_VERSION], "requested": version}
         raise ProtocolError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
-    return cast("Mapping[str, Any]", params)
+    return params
 
 
 def _error(request_id: str | int | None, error: ProtocolError) -> dict[str, Any]:

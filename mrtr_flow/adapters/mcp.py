@@ -58,10 +58,14 @@ def add_flows(
         host = ToolHost(key_ring(keys, name), clock)
         _install(server, host)
     elif keys is not None or clock is not None or audience is not None:
-        raise DefinitionError(f"server {server.name!r} has its keys, clock and audience already; give them with the first flows")
+        raise DefinitionError(
+            f"server {server.name!r} has its keys, clock and audience already; give them with the first flows"
+        )
     for definition in flows:
         if server._tool_manager.get_tool(getattr(definition, "name", "")) is not None:  # pyright: ignore[reportPrivateUsage]
-            raise DefinitionError(f"tool {definition.name!r} is registered on this server already; give the flow another name=")
+            raise DefinitionError(
+                f"tool {definition.name!r} is registered on this server already; give the flow another name="
+            )
         host.add(definition)
         _add_tool(server, host, definition)
 
@@ -88,7 +92,10 @@ def _add_tool(server: MCPServer[Any], host: ToolHost, definition: Definition[...
 async def _handle(host: ToolHost, name: str, context: Context[Any, Any]) -> CallToolResult | InputRequiredResult:
     request = context.request_context
     if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-        text = f"{name} asks questions over several rounds, which needs MCP {wire.PROTOCOL_VERSION}; this client speaks {request.protocol_version}"
+        text = (
+            f"{name} asks questions over several rounds, which needs MCP {wire.PROTOCOL_VERSION}; "
+            f"this client speaks {request.protocol_version}"
+        )
         return CallToolResult.model_validate(wire.tool_error(text))
     params: Mapping[str, Any] = request.params or {}
     call = Call(
@@ -151,7 +158,8 @@ class _Outer:
         if self.host.ring.ephemeral and ctx.request is not None and not self._warned:
             self._warned = True
             _log.warning(
-                "flows are served over HTTP with a key that dies with this process; set %s so that a restart or another worker can go on",
+                "flows are served over HTTP with a key that dies with this process; set %s so that a restart or "
+                "another worker can go on",
                 KEYS_VARIABLE,
             )
         params = dict(ctx.params or {})
@@ -196,5 +204,8 @@ def _installed(server: MCPServer[Any]) -> ToolHost | None:
 def _install(server: MCPServer[Any], host: ToolHost) -> None:
     places = [index for index, item in enumerate(server.middleware) if isinstance(item, RequestStateBoundary)]
     if len(places) != 1:
-        raise DefinitionError(f"server {server.name!r} has {len(places)} request state boundaries, not the one of mcp 2.3; install mcp>=2.3,<2.4")
+        raise DefinitionError(
+            f"server {server.name!r} has {len(places)} request state boundaries, not the one of mcp 2.3; "
+            "install mcp>=2.3,<2.4"
+        )
     server.middleware[places[0] : places[0] + 1] = [_Outer(host), server.middleware[places[0]], _Inner(host)]

@@ -37,7 +37,9 @@ def play(
 @app.command()
 def serve(
     targets: Annotated[list[str], typer.Argument(metavar="FILE...", help="Python files with flows, or FILE:FLOW.")],
-    http: Annotated[int | None, typer.Option(metavar="PORT", help="Serve Streamable HTTP on loopback; 0: a free port.")] = None,
+    http: Annotated[
+        int | None, typer.Option(metavar="PORT", help="Serve Streamable HTTP on loopback; 0: a free port.")
+    ] = None,
     name: Annotated[str, typer.Option(help="The server's name, which its tokens are bound to.")] = "mrtr-flow",
     until_eof: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
@@ -57,7 +59,7 @@ def serve(
 
 @app.command()
 def keygen(label: Annotated[str, typer.Argument(help="The key's name in logs, such as 2026-12.")] = "key") -> None:
-    """Print a new key for MRTR_KEYS. Put it first to seal with it; keep the old ones behind it until they are not needed."""
+    """Print a new key for MRTR_KEYS. The first key seals; keep old ones behind it while their tokens live."""
     with _readable_errors():
         if not label or set(label) & set(":,"):
             raise FlowError(f"label {label!r} is empty or holds ':' or ','; give a plain name")
@@ -72,7 +74,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-class _readable_errors:  # noqa: N801
+class _readable_errors:
     """Our own errors end the command with their text; nothing else is hidden."""
 
     def __enter__(self) -> None:

@@ -40,7 +40,10 @@ def flows_in(file: Path) -> list[Definition[..., Any]]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     spec.loader.exec_module(module)
-    found = [item for item in vars(module).values() if isinstance(item, Definition) and item.fn.__module__ == module_name]
+    values: list[Any] = list(vars(module).values())
+    found: list[Definition[..., Any]] = [
+        value for value in values if isinstance(value, Definition) and value.fn.__module__ == module_name
+    ]
     if not found:
         raise FileError(f"file {str(file)!r} defines no flow; decorate a function with @flow")
     return found

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from rich.markup import escape
 from mrtr_flow.cli.terminal import ask_arguments, ask_question
 from mrtr_flow.definition import Definition
 from mrtr_flow.errors import FlowError
+from mrtr_flow.plain import is_array
 from mrtr_flow.testing import content_for
 from mrtr_flow.wire import PROTOCOL_VERSION
 
@@ -56,12 +57,15 @@ def play_flow(file: Path, definition: Definition[..., Any], given: Mapping[str, 
     with ExitStack() as stack:
         started = [stack.enter_context(_process(file, key, seed)) for seed in ("1", "2")]
         servers = [_ready(name, process) for name, process in zip("AB", started, strict=True)]
-        console.print(f"[bold]{definition.name}[/bold] on two processes that share only a key: " + ", ".join(f"{s.name} pid {s.pid}" for s in servers))
+        console.print(
+            f"[bold]{definition.name}[/bold] on two processes that share only a key: "
+            + ", ".join(f"{s.name} pid {s.pid}" for s in servers)
+        )
         return anyio.run(_play, console, definition, servers, answers, dict(given))
 
 
 @contextmanager
-def _process(file: Path, key: str, seed: str) -> Iterator[subprocess.Popen[str]]:
+def _process(file: Path, key: str, seed: str) -> Generator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "mrtr_flow.cli", "serve", str(file), "--http", "0", "--until-eof"]
     environment = {**os.environ, "MRTR_KEYS": key, "PYTHONHASHSEED": seed}
     # its own session: an interrupt in the terminal is for us alone, and the server ends when its standard input does
@@ -104,7 +108,11 @@ async def _play(
             server = servers[number % len(servers)]
             try:
                 result = await clients[number % len(servers)].session.call_tool(
-                    definition.name, arguments, input_responses=responses, request_state=state, allow_input_required=True
+                    definition.name,
+                    arguments,
+                    input_responses=responses,
+                    request_state=state,
+                    allow_input_required=True,
                 )
             except MCPError as error:
                 raise FlowError(f"server {server.name} refused round {number + 1}: {error.error.message}") from None
@@ -114,13 +122,16 @@ async def _play(
             state = result.request_state or ""
             largest, total = max(largest, len(state)), total + len(state)
             console.print(
-                f"[dim]round {number + 1}[/dim]  {server.name} [dim]pid {server.pid}[/dim]  asks, and gives a token of {len(state)} characters"
+                f"[dim]round {number + 1}[/dim]  {server.name} [dim]pid {server.pid}[/dim]  "
+                f"asks, and gives a token of {len(state)} characters"
             )
             responses = {}
             for key, request in (result.input_requests or {}).items():
                 asked += 1
                 plain = request.model_dump(mode="json", by_alias=True, exclude_none=True)
-                console.print(f"         [cyan]?[/cyan] {escape(plain.get('params', {}).get('message', plain['method']))}")
+                console.print(
+                    f"         [cyan]?[/cyan] {escape(plain.get('params', {}).get('message', plain['method']))}"
+                )
                 responses[key] = await answers.answer(key, plain)
                 console.print(f"         [green]>[/green] {escape(_shown(responses[key]))}")
     raise FlowError(f"flow {definition.name} still asks after {MAX_ROUNDS} rounds")
@@ -134,9 +145,12 @@ async def _never(context: Any, params: Any) -> Any:
 def _show_end(console: Console, result: CallToolResult, rounds: int, asked: int, largest: int, total: int) -> int:
     for block in result.content:
         text = getattr(block, "text", None)
-        console.print(escape(text) if text is not None else f"({block.type})", style="red" if result.is_error else "bold green")
+        console.print(
+            escape(text) if text is not None else f"({block.type})", style="red" if result.is_error else "bold green"
+        )
     console.print(
-        f"[dim]{rounds} rounds, {asked} questions; largest token {largest} characters, {total} in all; nothing was stored on a server[/dim]"
+        f"[dim]{rounds} rounds, {asked} questions; largest token {largest} characters, {total} in all; "
+        "nothing was stored on a server[/dim]"
     )
     return 1 if result.is_error else 0
 
@@ -168,21 +182,25 @@ class _Examples:
 
     def __init__(self, definition: Definition[..., Any]) -> None:
         self._name = definition.name
-        self._examples = {key: list(value) if isinstance(value, list) else value for key, value in definition.examples.items()}
+        self._examples: dict[str, Any] = {
+            key: list(value) if is_array(value) else value for key, value in definition.examples.items()
+        }
 
     async def arguments(self, schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
         known = {name: self._examples[name] for name in schema["properties"] if name in self._examples}
         missing = [name for name in schema.get("required", ()) if name not in {**known, **given}]
         if missing:
-            raise FlowError(f"flow {self._name} has no example for argument {missing[0]!r}; add it to examples=, or give --arg {missing[0]}=...")
+            raise FlowError(
+                f"flow {self._name} has no example for argument {missing[0]!r}; add it to examples=, "
+                f"or give --arg {missing[0]}=..."
+            )
         return {**known, **given}
 
     async def answer(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
         name = key if key in self._examples else key.partition("~")[0]
         example = self._examples.get(name)
-        if isinstance(example, list):
-            rest = cast("list[Any]", example)
-            example = rest.pop(0) if rest else None
+        if is_array(example):
+            example = example.pop(0) if example else None
         if example is None:
             raise FlowError(f"flow {self._name} has no example left for question {key!r}; add it to examples=")
         return {"action": "accept", "content": content_for(request["params"]["requestedSchema"], example)}

@@ -73,7 +73,9 @@ async def _field(name: str, field: Mapping[str, Any], required: bool) -> Any:
             return str(error)
         return True
 
-    text = await questionary.text(label, default="" if default is None else str(default), validate=valid).unsafe_ask_async()
+    text = await questionary.text(
+        label, default="" if default is None else str(default), validate=valid
+    ).unsafe_ask_async()
     if not text:
         return None
     return coerce(text, field) if kind in ("integer", "number") else text

@@ -19,7 +19,11 @@ from mrtr_flow.seal import KeyRing
 
 __all__ = ("Asked", "FlowTester", "PerformedStep", "content_for")
 
-ALL_CAPABILITIES: Final = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
+ALL_CAPABILITIES: Final[Mapping[str, Any]] = {
+    "elicitation": {"form": {}, "url": {}},
+    "sampling": {"tools": {}},
+    "roots": {},
+}
 
 
 @dataclass(frozen=True)
@@ -95,14 +99,16 @@ class FlowTester:
         return self.send()
 
     def answer(self, *value: Any, **by_key: Any) -> FlowTester:
-        """Accept: the only question with a value, or several by key. A mapping is a form's content, else its only field.
+        """Accept: the only question with a value, or several by key.
 
-        Keys that are no Python names are given as one mapping: `answer(**{"ask~2": 5})`.
+        A mapping is a form's content, anything else the value of its only field. Keys that are no Python names are
+        given as one mapping: `answer(**{"ask~2": 5})`.
         """
         if value:
             by_key[self._only()] = value[0]
         responses = {
-            key: {"action": "accept", "content": content_for(self.asked[key].schema, item)} for key, item in by_key.items()
+            key: {"action": "accept", "content": content_for(self.asked[key].schema, item)}
+            for key, item in by_key.items()
         }
         return self.send(responses)
 
@@ -195,5 +201,3 @@ class FlowTester:
         if isinstance(self._ended, Failed):
             return wire.tool_error(self._ended.text)
         return wire.tool_result(self.definition, self.result)
-
-

@@ -1,0 +1,40 @@
+"""JSON values as Python has them: None, bool, int, finite float, str, list, and dict with str keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, TypeGuard, cast
+
+from mrtr_flow.errors import NotRecordable
+
+__all__ = ("check_plain", "is_array", "is_object")
+
+
+def is_object(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    """Whether a JSON value is an object."""
+    return isinstance(value, Mapping)
+
+
+def is_array(value: Any) -> TypeGuard[list[Any]]:
+    """Whether a JSON value is an array."""
+    return isinstance(value, list)
+
+
+def check_plain(value: Any, path: str = "$") -> None:
+    """Refuse what is not exactly a JSON value. Raises `NotRecordable` naming the path."""
+    kind = cast("Any", type(value))
+    if value is None or kind in (str, int, bool) or (kind is float and math.isfinite(value)):
+        return
+    if kind is list:
+        for index, item in enumerate(value):
+            check_plain(item, f"{path}[{index}]")
+    elif kind is dict and all(type(key) is str for key in value):
+        for key, item in value.items():
+            check_plain(item, f"{path}.{key}")
+    else:
+        raise NotRecordable(
+            f"value at {path} is {'not finite' if kind is float else f'a {kind.__name__}'}, which JSON does not keep; "
+            "annotate the return type of the step, or return JSON values",
+            path,
+        )
