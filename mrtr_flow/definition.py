@@ -19,7 +19,7 @@ from mrtr_flow.engine import Identity
 from mrtr_flow.errors import DefinitionError
 from mrtr_flow.frames import Driven
 from mrtr_flow.questions import ask, confirm, gather
-from mrtr_flow.schema import Output, Parameters
+from mrtr_flow.schema import Output, Parameters, type_hints
 from mrtr_flow.seal import SEMANTICS
 from mrtr_flow.steps import host_class, step
 
@@ -102,7 +102,7 @@ class Definition(Generic[P, R]):
     def _signature(self) -> tuple[dict[str, tuple[Any, Any]], str | None, Any]:
         """Parameters by name, the host parameter's name, the result type."""
         try:
-            hints = typing.get_type_hints(self.fn, include_extras=True)
+            hints = type_hints(self.fn)
         except NameError as error:
             raise _Unresolved(f"signature of {self.name} names {error.name!r}, which is not defined") from error
         fields: dict[str, tuple[Any, Any]] = {}

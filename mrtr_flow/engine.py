@@ -40,7 +40,7 @@ from mrtr_flow.errors import (
 from mrtr_flow.frames import Driven, foreign, place, raised_at, unwind
 from mrtr_flow.journal import Journal, pack, unpack
 from mrtr_flow.questions import Gather, Question
-from mrtr_flow.steps import Step
+from mrtr_flow.steps import Step, is_step
 
 __all__ = ("Asking", "Engine", "Identity", "Perform", "Raised", "Returned")
 
@@ -221,12 +221,11 @@ class Engine:
             self._driven.update(map(id, members))
         elif isinstance(effect, Question):
             members = (effect,)
-        if isinstance(effect, Step):
+        if is_step(effect):
             occurrence = self._occurrence("step", effect.name)
             kind = "step public" if effect.public else "step"
-            return _Turn(
-                effect, (), occurrence, self._link(kind, effect.name, str(occurrence), effect.schema_digest.hex(), "")
-            )
+            link = self._link(kind, effect.name, str(occurrence), effect.schema_digest.hex(), "")
+            return _Turn(effect, (), occurrence, link)
         parts: list[str] = [effect.kind, str(len(members))]
         keys: list[str] = []
         for question in cast("tuple[Question, ...]", members):
@@ -288,7 +287,7 @@ class Engine:
 
     def _live(self, turn: _Turn, partial: bytes | None, *, pending: bool) -> Outcome:
         effect = turn.effect
-        if isinstance(effect, Step):
+        if is_step(effect):
             return Perform(effect, turn.occurrence)
         if isinstance(effect, Gather):
             recorded = cast("list[Any]", unpack(partial)) if partial is not None else [None] * len(turn.keys)
@@ -395,7 +394,7 @@ _THROWN: Final = (NotAnswered, CapabilityMissing, StepError)
 
 
 def _server_side(effect: Effect[Any]) -> bool:
-    return isinstance(effect, Step) and not effect.public
+    return is_step(effect) and not effect.public
 
 
 def _hash(before: bytes, *parts: str) -> bytes:

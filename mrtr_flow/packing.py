@@ -6,6 +6,7 @@ what saves bytes: property names, string enumerations, and what may hold them. T
 - object with properties: an array in property order. Absent properties at the end are dropped; with an absent one
   in the middle, or a name the schema lacks, a map `{position or name: value}`.
 - string enumeration: the index. A value outside it travels as it is.
+- date, and date-time in UTC: a whole number, if that gives the same text back.
 - array, map and nullable hold another packing; everything else travels as it is.
 
 `pack` and `unpack` are inverse for every JSON value, whether it fits the schema or not. Two packings are
@@ -17,11 +18,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from mrtr_flow.plain import is_array, is_object
 
 __all__ = ("ANY", "Packing", "compile_schema", "options_of")
+
+
+_EPOCH = datetime(1970, 1, 1)
 
 
 class Packing:
@@ -55,6 +60,33 @@ class _Enum(Packing):
         if isinstance(value, str):
             return value
         return self._values[value] if isinstance(value, int) else value[0]
+
+
+class _Instant(Packing):
+    """A date as days, a date-time in UTC as seconds, both since 1970; text spelled otherwise as it is."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self._unit = timedelta(days=1) if kind == "date" else timedelta(seconds=1)
+        self._spell = "%Y-%m-%d" if kind == "date" else "%Y-%m-%dT%H:%M:%SZ"
+
+    def _text(self, count: int) -> str:
+        moment = _EPOCH + count * self._unit
+        return f"{moment.year:04}{moment.strftime(self._spell.removeprefix('%Y'))}"
+
+    def pack(self, value: Any) -> Any:
+        if not isinstance(value, str):
+            return [value]
+        try:
+            count = (datetime.strptime(value, self._spell) - _EPOCH) // self._unit
+        except ValueError:
+            return value
+        return count if self._text(count) == value else value
+
+    def unpack(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return value
+        return self._text(value) if isinstance(value, int) else value[0]
 
 
 class _Nullable(Packing):
@@ -125,6 +157,7 @@ class _Object(Packing):
 
 
 ANY = Packing("any")
+_INSTANTS = {name: _Instant(name) for name in ("date", "date-time")}
 _SCALARS = {name: Packing(name) for name in ("string", "integer", "number", "boolean", "null")}
 
 
@@ -148,6 +181,8 @@ def _compile(node: Any, defs: Mapping[str, Any], open_refs: tuple[str, ...]) -> 
     arms = [arm for arm in node.get("anyOf", ()) if arm != {"type": "null"}]
     if len(arms) == 1 and len(node["anyOf"]) == 2:
         return _Nullable(_compile(arms[0], defs, open_refs))
+    if node.get("type") == "string" and node.get("format") in _INSTANTS:
+        return _INSTANTS[node["format"]]
     kind, properties, others = node.get("type"), node.get("properties"), node.get("additionalProperties")
     if kind == "object" and is_object(properties) and properties:
         return _Object({name: _compile(item, defs, open_refs) for name, item in properties.items()})

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, TypeGuard, cast
+from typing import Any, Final, TypeGuard, cast
 
 from mrtr_flow.errors import NotRecordable
 
-__all__ = ("check_plain", "is_array", "is_object")
+__all__ = ("MAX_DEPTH", "check_plain", "is_array", "is_object")
+
+MAX_DEPTH: Final = 64
 
 
 def is_object(value: Any) -> TypeGuard[Mapping[str, Any]]:
@@ -21,17 +23,19 @@ def is_array(value: Any) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
-def check_plain(value: Any, path: str = "$") -> None:
-    """Refuse what is not exactly a JSON value. Raises `NotRecordable` naming the path."""
+def check_plain(value: Any, path: str = "$", depth: int = 0) -> None:
+    """Refuse what is not exactly a JSON value, or over 64 levels deep. Raises `NotRecordable` naming the path."""
+    if depth > MAX_DEPTH:
+        raise NotRecordable(f"value is nested more than {MAX_DEPTH} levels deep; return a flatter one", path)
     kind = cast("Any", type(value))
     if value is None or kind in (str, int, bool) or (kind is float and math.isfinite(value)):
         return
     if kind is list:
         for index, item in enumerate(value):
-            check_plain(item, f"{path}[{index}]")
+            check_plain(item, f"{path}[{index}]", depth + 1)
     elif kind is dict and all(type(key) is str for key in value):
         for key, item in value.items():
-            check_plain(item, f"{path}.{key}")
+            check_plain(item, f"{path}.{key}", depth + 1)
     else:
         raise NotRecordable(
             f"value at {path} is {'not finite' if kind is float else f'a {kind.__name__}'}, which JSON does not keep; "

@@ -27,6 +27,7 @@ from mrtr_flow.errors import (
     FlowError,
     InvalidToken,
     NotAnswered,
+    ProtocolError,
     StepError,
 )
 from mrtr_flow.journal import Corrupt, Journal
@@ -125,6 +126,8 @@ class Runner:
         run = _Run(self, call, binding, responses, now, journal, run_id, decoded)
         try:
             return await run.drive()
+        except ProtocolError:
+            raise
         except FlowDiverged as error:
             _log.error("%s", error, exc_info=error.__cause__)
             return Failed(
@@ -140,11 +143,7 @@ class Runner:
         try:
             journal = Journal.decode(self._ring.open(state, binding, now).payload)
         except InvalidToken as error:
-            hint = (
-                "; the keys are ephemeral: set MRTR_KEYS so that a restart or another worker can open it"
-                if self._ring.ephemeral and not error.expired
-                else ""
-            )
+            hint = "; its key is gone with its process: set MRTR_KEYS" if self._ring.ephemeral else ""
             _log.warning("requestState of %s refused: %s%s", self.definition.identity, error.reason, hint)
             raise (wire.expired_state() if error.expired else wire.invalid_state()) from None
         except Corrupt as error:

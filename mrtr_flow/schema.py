@@ -20,6 +20,7 @@ import sys
 import types
 import typing
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Annotated, Any, Generic, TypeVar, Union, cast, get_args, get_origin
 
@@ -33,7 +34,7 @@ from mrtr_flow.errors import DefinitionError, FlowError, NotRecordable
 from mrtr_flow.packing import ANY, Packing, compile_schema
 from mrtr_flow.plain import check_plain, is_object
 
-__all__ = ("Invalid", "Output", "Parameters", "Shape", "type_name")
+__all__ = ("Invalid", "Output", "Parameters", "Shape", "type_hints", "type_name")
 
 T = TypeVar("T")
 _UNUSABLE = (PydanticUserError, SchemaError, NameError, TypeError, ValueError)
@@ -49,6 +50,21 @@ def type_name(annotation: Any) -> str:
     if get_origin(annotation) is Annotated:
         return type_name(get_args(annotation)[0])
     return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
+
+
+def type_hints(fn: Any, *names: str) -> dict[str, Any]:
+    """The evaluated annotations of a function (all, or those named), which may name what its closure holds.
+
+    Raises `NameError` for a name that is not defined (yet).
+    """
+    hints: Mapping[str, Any] = fn.__annotations__
+    cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True) if hasattr(fn, "__code__") else ()
+    enclosing: dict[str, Any] = {}
+    for name, cell in cells:
+        with suppress(ValueError):  # a cell that is still empty
+            enclosing[name] = cell.cell_contents
+    wanted = types.SimpleNamespace(__annotations__={name: hints[name] for name in names or hints})
+    return typing.get_type_hints(wanted, getattr(fn, "__globals__", {}), enclosing, include_extras=True)
 
 
 class _NamedMembers(GenerateJsonSchema):
@@ -245,8 +261,10 @@ def _parts(value: Any, path: str) -> dict[str, Any] | None:
 
 def _readable(annotation: Any) -> Any:
     """pydantic refuses `typing.TypedDict` below Python 3.12: the same type, spelled with typing_extensions."""
-    if sys.version_info >= (3, 12) or not typing.is_typeddict(annotation):
+    if sys.version_info >= (3, 12):
         return annotation
+    if not typing.is_typeddict(annotation):
+        return _with_readable_arguments(annotation)
     hints = typing_extensions.get_type_hints(annotation, include_extras=True)
     fields = {
         name: _readable(hint)
@@ -257,6 +275,17 @@ def _readable(annotation: Any) -> Any:
     rebuilt: Any = typing_extensions.TypedDict(annotation.__name__, fields)  # type: ignore[misc]
     rebuilt.__doc__, rebuilt.__module__ = annotation.__doc__, annotation.__module__
     return rebuilt
+
+
+def _with_readable_arguments(annotation: Any) -> Any:
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return Annotated[_readable(args[0]), *args[1:]]
+    if origin in (Union, types.UnionType):
+        return Union[tuple(map(_readable, args))]  # noqa: UP007
+    if isinstance(annotation, types.GenericAlias) and args:
+        return types.GenericAlias(cast("type", annotation.__origin__), tuple(map(_readable, args)))
+    return annotation
 
 
 def _is_object(annotation: Any) -> bool:

@@ -7,23 +7,25 @@ has no other negative key than -1 (see `packing`), so the two cannot be taken fo
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import typing
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, ClassVar, Final, ParamSpec, Self, TypeVar, cast, overload
+from typing import Any, ClassVar, Final, ParamSpec, Self, TypeGuard, TypeVar, cast, overload
 
 from mrtr_flow.effects import Effect, created, made_at, note
 from mrtr_flow.errors import DefinitionError, NotRecordable, StepError
-from mrtr_flow.schema import Shape
+from mrtr_flow.schema import Shape, type_hints
 
-__all__ = ("Step", "host_class", "step")
+__all__ = ("Step", "host_class", "is_step", "step")
 
 R = TypeVar("R")
 P = ParamSpec("P")
 
 _FAILED: Final = -2
+_HOSTS: Final = ("mcp", "fastmcp")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,21 +127,36 @@ def step(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Step[Any]:
 
 @lru_cache(maxsize=1024)
 def _result_shape(fn: Callable[..., Any]) -> Shape[Any]:
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    if isinstance(fn, type):
+        return Shape(fn)
     target = fn if inspect.isroutine(fn) else getattr(fn, "__call__", fn)  # noqa: B004
+    target = getattr(target, "__func__", target)
+    if "return" not in getattr(target, "__annotations__", {}):
+        return Shape(Any)
     try:
-        hints = typing.get_type_hints(getattr(target, "__func__", target), include_extras=True)
-    except (NameError, TypeError, AttributeError):
-        hints = {}
-    annotation = hints.get("return", Any)
-    return Shape(type(None) if annotation is None else annotation)
+        annotation = type_hints(target, "return")["return"]
+    except NameError as error:
+        raise DefinitionError(
+            f"return type of step {target.__name__} names {error.name!r}, which cannot be seen from its module; "
+            "define it at module level"
+        ) from error
+    return Shape(annotation)
+
+
+def is_step(effect: object) -> TypeGuard[Step[Any]]:
+    """Whether an effect is a step."""
+    return isinstance(effect, Step)
 
 
 def host_class(annotation: Any) -> bool:
     """Whether a class is a host's request context (`Context` of an MCP SDK): bound by the adapter, never recorded."""
     annotation = typing.get_origin(annotation) or annotation
-    if not isinstance(annotation, type) or annotation.__name__ != "Context":
+    if not isinstance(annotation, type):
         return False
-    return annotation.__module__.partition(".")[0] in ("mcp", "fastmcp")
+    bases = annotation.__mro__  # `Context[State]` is a class of its own, made by pydantic
+    return any(base.__name__ == "Context" and base.__module__.partition(".")[0] in _HOSTS for base in bases)
 
 
 def _copied(value: Any) -> Any:

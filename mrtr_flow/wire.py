@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 from mrtr_flow.definition import Definition
 from mrtr_flow.errors import INVALID_PARAMS, MISSING_CAPABILITY, ProtocolError
-from mrtr_flow.plain import is_array, is_object
+from mrtr_flow.plain import MAX_DEPTH, is_array, is_object
 from mrtr_flow.questions import CANCELLED, DECLINED, Ask, Question
 from mrtr_flow.schema import Invalid
 
@@ -38,7 +38,6 @@ META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 META_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
 MAX_ARGUMENTS: Final = 1024 * 1024
-MAX_DEPTH: Final = 64
 _ACTIONS: Final = ("accept", "decline", "cancel")
 
 

@@ -27,7 +27,7 @@ from mrtr_flow.plain import is_array
 from mrtr_flow.testing import content_for
 from mrtr_flow.wire import PROTOCOL_VERSION
 
-__all__ = ("play_flow",)
+__all__ = ("example_answer", "example_arguments", "play_flow")
 
 MAX_ROUNDS = 50
 
@@ -177,33 +177,46 @@ def _argument(name: str, text: str, schema: Mapping[str, Any]) -> Any:
         return text
 
 
+def example_arguments(definition: Definition[..., Any], given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The arguments a flow's examples give it, under those that are given. Raises `FlowError` for one that lacks."""
+    schema = definition.parameters.json_schema
+    known = {name: definition.examples[name] for name in schema["properties"] if name in definition.examples}
+    known |= given or {}
+    for name in schema.get("required", ()):
+        if name not in known:
+            raise FlowError(
+                f"flow {definition.name} has no example for argument {name!r}; add it to examples=, "
+                f"or give --arg {name}=..."
+            )
+    return known
+
+
+def example_answer(examples: dict[str, Any], key: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to one question, by its key or the key before `~`. A list gives one answer after the other.
+
+    Raises `FlowError` for a question without an example. Takes what it used out of `examples`.
+    """
+    name = key if key in examples else key.partition("~")[0]
+    example = examples.get(name)
+    if is_array(example):
+        example, examples[name] = (example[0], example[1:]) if example else (None, [])
+    if example is None:
+        raise FlowError(f"question {key!r} has no example left; add one to examples= of the flow")
+    return {"action": "accept", "content": content_for(request["params"]["requestedSchema"], example)}
+
+
 class _Examples:
-    """The flow's own examples: arguments by name, answers by key; a list gives one answer after the other."""
+    """The flow's own examples."""
 
     def __init__(self, definition: Definition[..., Any]) -> None:
-        self._name = definition.name
-        self._examples: dict[str, Any] = {
-            key: list(value) if is_array(value) else value for key, value in definition.examples.items()
-        }
+        self._definition = definition
+        self._left = dict(definition.examples)
 
     async def arguments(self, schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-        known = {name: self._examples[name] for name in schema["properties"] if name in self._examples}
-        missing = [name for name in schema.get("required", ()) if name not in {**known, **given}]
-        if missing:
-            raise FlowError(
-                f"flow {self._name} has no example for argument {missing[0]!r}; add it to examples=, "
-                f"or give --arg {missing[0]}=..."
-            )
-        return {**known, **given}
+        return example_arguments(self._definition, given)
 
     async def answer(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        name = key if key in self._examples else key.partition("~")[0]
-        example = self._examples.get(name)
-        if is_array(example):
-            example = example.pop(0) if example else None
-        if example is None:
-            raise FlowError(f"flow {self._name} has no example left for question {key!r}; add it to examples=")
-        return {"action": "accept", "content": content_for(request["params"]["requestedSchema"], example)}
+        return example_answer(self._left, key, request)
 
 
 class _Terminal:
