@@ -1,6 +1,6 @@
 """Write a multi-question MCP tool as one function; each round can land on another server."""
 
-from mrtr_flow.current import current
+from mrtr_flow.context import current
 from mrtr_flow.definition import Definition, flow
 from mrtr_flow.effects import Effect, Flow
 from mrtr_flow.errors import (

@@ -12,7 +12,7 @@ import typing
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from contextlib import suppress
 from functools import cached_property, update_wrapper
-from typing import Any, Final, Generic, ParamSpec, TypeVar, cast, overload
+from typing import Any, Final, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from mrtr_flow.effects import MISSING_KEYWORD
 from mrtr_flow.engine import Identity
@@ -26,7 +26,8 @@ from mrtr_flow.steps import host_class, step
 __all__ = ("DEFAULT_MAX_AGE", "DEFAULT_TTL", "Definition", "flow")
 
 P = ParamSpec("P")
-R = TypeVar("R")
+F_co = TypeVar("F_co", bound=Generator[Any, Any, Any] | Coroutine[Any, Any, Any], covariant=True)
+F = TypeVar("F", bound=Generator[Any, Any, Any] | Coroutine[Any, Any, Any])
 
 DEFAULT_TTL: Final = 30 * 60.0
 DEFAULT_MAX_AGE: Final = 24 * 60 * 60.0
@@ -34,7 +35,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}", re.ASCII)
 _MAKERS: Final = {id(maker): maker.__name__ for maker in (ask, confirm, gather, step)}
 
 
-class Definition(Generic[P, R]):
+class Definition(Generic[P, F_co]):
     """A flow: the author's function and what is known about it.
 
     Calling it calls the function, so `yield from book(...)` inside another flow stays inline.
@@ -45,7 +46,7 @@ class Definition(Generic[P, R]):
 
     def __init__(
         self,
-        fn: Callable[P, Any],
+        fn: Callable[P, F_co],
         *,
         name: str | None = None,
         title: str | None = None,
@@ -81,7 +82,7 @@ class Definition(Generic[P, R]):
         with suppress(_Unresolved):  # a name that is defined further down: tried again when the flow is registered
             _ = self.parameters, self.output
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> F_co:
         return self.fn(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -148,10 +149,12 @@ class _Unresolved(DefinitionError):
     pass
 
 
+class _Decorator(Protocol):
+    def __call__(self, fn: Callable[P, F], /) -> Definition[P, F]: ...
+
+
 @overload
-def flow(fn: Callable[P, Generator[Any, Any, R]], /) -> Definition[P, R]: ...
-@overload
-def flow(fn: Callable[P, Coroutine[Any, Any, R]], /) -> Definition[P, R]: ...
+def flow(fn: Callable[P, F], /) -> Definition[P, F]: ...
 @overload
 def flow(
     *,
@@ -164,7 +167,7 @@ def flow(
     ttl: float = DEFAULT_TTL,
     max_age: float | None = None,
     examples: Mapping[str, Any] | None = None,
-) -> Callable[[Callable[P, Any]], Definition[P, Any]]: ...
+) -> _Decorator: ...
 def flow(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make a generator or `async def` function a flow. See `Definition` for the options.
 

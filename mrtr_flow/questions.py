@@ -180,7 +180,9 @@ def gather(a: Effect[A], b: Effect[B], c: Effect[C], d: Effect[D], /) -> Effect[
 @overload
 def gather(a: Effect[A], b: Effect[B], c: Effect[C], d: Effect[D], e: Effect[E], /) -> Effect[tuple[A, B, C, D, E]]: ...
 @overload
-def gather(*effects: Effect[T]) -> Effect[tuple[T, ...]]: ...
+def gather(
+    a: Effect[T], b: Effect[T], c: Effect[T], d: Effect[T], e: Effect[T], f: Effect[T], /, *more: Effect[T]
+) -> Effect[tuple[T, ...]]: ...
 def gather(*effects: Effect[Any]) -> Effect[Any]:
     """Ask several questions in one round; the result is the tuple of their values in this order.
 

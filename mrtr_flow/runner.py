@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 
 from mrtr_flow import wire
-from mrtr_flow.current import Current, derive, running
+from mrtr_flow.context import Current, derive, running
 from mrtr_flow.definition import Definition
 from mrtr_flow.engine import Asking, Engine, Perform, Raised, Returned
 from mrtr_flow.errors import (

@@ -15,7 +15,12 @@ from mrtr_flow.errors import FlowError
 
 __all__ = ("app",)
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Write a multi-question MCP tool as one function.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Write a multi-question MCP tool as one function.",
+)
 
 
 @app.command()
@@ -74,6 +79,12 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+def _first(error: Any) -> Any:
+    """What was raised inside the clients' task groups."""
+    inner: tuple[Any, ...] = getattr(error, "exceptions", ())
+    return _first(inner[0]) if inner else error
+
+
 class _readable_errors:
     """Our own errors end the command with their text; nothing else is hidden."""
 
@@ -81,6 +92,7 @@ class _readable_errors:
         return None
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        error = _first(error)
         if isinstance(error, FlowError):
             typer.echo(f"mrtr-flow: {error}", err=True)
             raise typer.Exit(2) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import socket
 
 import uvicorn
 from mcp.server import MCPServer
@@ -56,13 +57,14 @@ FLOWS = (
 
 
 def main() -> None:
-    """Serve until interrupted."""
+    """Serve until interrupted; the URL is the first line of the output."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--port", type=int, required=True)
-    port = parser.parse_args().port
+    parser.add_argument("--port", type=int, required=True, help="0 takes a free one")
+    listener = socket.create_server(("127.0.0.1", parser.parse_args().port))
     server = MCPServer("mrtr-flow-conformance", version="1", log_level="WARNING")
     add_flows(server, *FLOWS)
-    uvicorn.run(server.streamable_http_app(), host="127.0.0.1", port=port, log_level="warning", ws="none")
+    print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
+    uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="warning", ws="none")).run(sockets=[listener])
 
 
 if __name__ == "__main__":

@@ -132,7 +132,7 @@ def test_one_sitting_equals_any_cut_into_rounds_and_no_step_runs_twice_on_a_line
 
 def drive_straight(definition: Definition[..., Any], choices: list[int]) -> list[Any]:
     """One sitting with no engine at all: a generator driven by hand, effects answered on the spot."""
-    from mrtr_flow.current import Current, running
+    from mrtr_flow.context import Current, running
     from mrtr_flow.questions import CANCELLED, DECLINED, Ask, Gather
     from mrtr_flow.steps import Step
     from mrtr_flow.wire import judge, render
