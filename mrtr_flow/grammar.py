@@ -164,9 +164,9 @@ def check(schema: Node) -> None:
 
 
 def _check_field(name: str, node: Any) -> None:
-    if not is_object(node) or node.get("type") not in _LIMITS:
+    kind: Any = node.get("type") if is_object(node) else None
+    if not is_object(node) or not isinstance(kind, str) or kind not in _LIMITS:
         raise DefinitionError(f"field {name!r} has no type of the grammar; it has {', '.join(_LIMITS)}")
-    kind: str = node["type"]
     own = {"string": ("enum", "oneOf", "enumNames"), "array": ("items",)}.get(kind, ())
     unknown = sorted(set(node) - {"type", "title", "description", "default", *_LIMITS[kind], *own})
     if unknown:

@@ -1,0 +1,143 @@
+"""What a flow returns is a tool result: text, structured content and output schema as the official SDK makes them."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import anyio
+import pytest
+from mcp import Client
+from mcp.server import MCPServer
+from mcp_types import ImageContent, TextContent
+from pydantic import BaseModel
+
+from mrtr_flow import DefinitionError, Flow, flow, step
+from mrtr_flow.adapters.jsonrpc import JsonRpcServer
+from mrtr_flow.adapters.mcp import add_flows
+from tests.helpers import KEYS
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+class Model(BaseModel):
+    name: str
+    size: int | None = None
+
+
+@dataclass
+class Data:
+    name: str
+
+
+class Typed(typing.TypedDict):
+    name: str
+
+
+class Node(BaseModel):
+    value: int
+    next: Node | None = None
+
+
+IMAGE = ImageContent(type="image", data="AAAA", mime_type="image/png")
+CASES: list[tuple[Any, Any]] = [
+    (str, "plain text"),
+    (str, ""),
+    (int, 3),
+    (float, 1.5),
+    (bool, False),
+    (None, None),
+    (Literal["a"], "a"),
+    (Model, Model(name="x")),
+    (Data, Data("x")),
+    (Typed, {"name": "x"}),
+    (dict[str, int], {"a": 1}),
+    (dict[int, str], {1: "a"}),
+    (list[int], [1, 2]),
+    (list[Model], [Model(name="x", size=1)]),
+    (int | None, None),
+    (Model | str, "x"),
+    (Node, Node(value=1, next=Node(value=2))),
+    (TextContent, TextContent(type="text", text="block")),
+    (list[TextContent | ImageContent], [TextContent(type="text", text="a"), IMAGE]),
+]
+
+
+def returning(annotation: Any, value: Any) -> Callable[..., Any]:
+    def result() -> Any:
+        """Give it."""
+        yield from step(int)
+        return value
+
+    result.__annotations__["return"] = Flow[annotation]
+    return result
+
+
+async def through_jsonrpc(definition: Any) -> tuple[Any, Any]:
+    server = JsonRpcServer([definition], name="results", keys=KEYS)
+    base = {"jsonrpc": "2.0", "id": 1}
+    listed = await server.handle({**base, "method": "tools/list", "params": {"_meta": META}})
+    called = await server.handle({**base, "method": "tools/call", "params": {"name": "result", "_meta": META}})
+    return listed["result"]["tools"][0], called["result"]
+
+
+async def through_sdk(add: Callable[[MCPServer[Any]], None]) -> tuple[Any, Any]:
+    server: MCPServer[Any] = MCPServer("results")
+    add(server)
+    async with Client(server) as client:
+        tool = (await client.list_tools()).tools[0].model_dump(mode="json", by_alias=True, exclude_none=True)
+        result = (await client.call_tool("result", {})).model_dump(mode="json", by_alias=True, exclude_none=True)
+    return tool, result
+
+
+def untitled(schema: Any) -> Any:
+    """Without titles, which the SDK derives from its own wrapper classes, and without the names of definitions."""
+    if isinstance(schema, dict):
+        return {key: untitled(item) for key, item in schema.items() if key not in ("title", "description")}
+    return [untitled(item) for item in schema] if isinstance(schema, list) else schema
+
+
+@pytest.mark.parametrize(("annotation", "value"), CASES, ids=str)
+def test_a_result_is_the_same_on_both_adapters_and_as_a_plain_tool_of_the_sdk(annotation: Any, value: Any) -> None:
+    definition = flow(returning(annotation, value))
+
+    def plain() -> Any:
+        """Give it."""
+        return value
+
+    plain.__annotations__["return"] = annotation
+
+    async def main() -> None:
+        reference = await through_jsonrpc(definition)
+        ours = await through_sdk(lambda server: add_flows(server, definition, keys=KEYS))
+        theirs = await through_sdk(lambda server: server.add_tool(plain, name="result"))
+        for mine, other in ((reference, ours), (ours, theirs)):
+            assert untitled(mine[0].get("outputSchema")) == untitled(other[0].get("outputSchema"))
+            assert mine[1]["content"] == other[1]["content"]
+            assert mine[1].get("structuredContent") == other[1].get("structuredContent")
+            assert mine[1]["isError"] is other[1]["isError"] is False
+
+    anyio.run(main)
+
+
+def test_a_result_that_is_not_of_the_declared_type_is_a_tool_error_and_says_why_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def main() -> None:
+        _, result = await through_jsonrpc(flow(returning(Model, "secret")))
+        assert result["isError"] is True
+        assert "secret" not in str(result)
+
+    anyio.run(main)
+    assert "result of result is not of its declared type" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_a_return_type_without_a_schema_is_refused_at_definition() -> None:
+    with pytest.raises(DefinitionError, match="has no JSON schema"):
+        flow(returning(Callable[[], int], None))
