@@ -3,6 +3,7 @@
 from mrtr_flow.context import current
 from mrtr_flow.definition import Definition, flow
 from mrtr_flow.effects import Effect, Flow
+from mrtr_flow.elicitation import ask, ask_url, confirm
 from mrtr_flow.errors import (
     Cancelled,
     CapabilityMissing,
@@ -16,7 +17,9 @@ from mrtr_flow.errors import (
     NotRecordable,
     StepError,
 )
-from mrtr_flow.questions import ask, confirm, gather
+from mrtr_flow.questions import gather
+from mrtr_flow.roots import Root, list_roots
+from mrtr_flow.sampling import Sampled, sample
 from mrtr_flow.steps import step
 
 __all__ = (
@@ -33,11 +36,16 @@ __all__ = (
     "LimitExceeded",
     "NotAnswered",
     "NotRecordable",
+    "Root",
+    "Sampled",
     "StepError",
     "ask",
+    "ask_url",
     "confirm",
     "current",
     "flow",
     "gather",
+    "list_roots",
+    "sample",
     "step",
 )

@@ -15,10 +15,13 @@ from functools import cached_property, update_wrapper
 from typing import Any, Final, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from mrtr_flow.effects import MISSING_KEYWORD
+from mrtr_flow.elicitation import ask, ask_url, confirm
 from mrtr_flow.engine import Identity
 from mrtr_flow.errors import DefinitionError
 from mrtr_flow.frames import Driven
-from mrtr_flow.questions import ask, confirm, gather
+from mrtr_flow.questions import gather
+from mrtr_flow.roots import list_roots
+from mrtr_flow.sampling import sample
 from mrtr_flow.schema import Output, Parameters, type_hints
 from mrtr_flow.seal import SEMANTICS
 from mrtr_flow.steps import host_class, step
@@ -32,7 +35,7 @@ F = TypeVar("F", bound=Generator[Any, Any, Any] | Coroutine[Any, Any, Any])
 DEFAULT_TTL: Final = 30 * 60.0
 DEFAULT_MAX_AGE: Final = 24 * 60 * 60.0
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}", re.ASCII)
-_MAKERS: Final = {id(maker): maker.__name__ for maker in (ask, confirm, gather, step)}
+_MAKERS: Final = {id(maker): maker.__name__ for maker in (ask, ask_url, confirm, gather, list_roots, sample, step)}
 
 
 class Definition(Generic[P, F_co]):

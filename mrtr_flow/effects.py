@@ -22,7 +22,16 @@ R = TypeVar("R")
 T_co = TypeVar("T_co", covariant=True)
 
 MISSING_KEYWORD: Final = "missing `yield from` or `await` before it"
-_MAKERS: Final = frozenset({"mrtr_flow.effects", "mrtr_flow.questions", "mrtr_flow.steps"})
+_MAKERS: Final = frozenset(
+    {
+        "mrtr_flow.effects",
+        "mrtr_flow.elicitation",
+        "mrtr_flow.questions",
+        "mrtr_flow.roots",
+        "mrtr_flow.sampling",
+        "mrtr_flow.steps",
+    }
+)
 
 created: Final[ContextVar[list[Effect[Any]] | None]] = ContextVar("mrtr_flow.created", default=None)
 """The effects made inside the running flow, so that the engine can tell which were never driven."""

@@ -1,7 +1,14 @@
-"""Effects the client answers.
+"""Effects the client answers: what all questions share, and several of them in one round.
+
+Each kind says how it is put to the client, how an answer is judged, and what it is worth in the flow: `elicitation`
+(forms and URLs), `sampling`, `roots`.
 
 Events, as they are recorded: an accepted answer is its packed content (an array, or a map); 0 declined, 1 cancelled,
-2 capability missing. A gather is an array of those, in order; nil = not answered yet, only while it is pending.
+2 capability missing, 3 consent to open a URL. A gather is an array of those, in order; nil = not answered yet, only
+while it is pending.
+
+Rules: an answer is judged by its question, not by what it looks like; it is taken, or it is `Wrong` with a reason
+that holds no answer. Content of a decline or cancel is ignored. Nothing but an accept is ever taken for a yes.
 """
 
 from __future__ import annotations
@@ -10,38 +17,77 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, TypeVar, cast, overload
 
-from typing_extensions import TypeForm
-
 from mrtr_flow.effects import Effect, made_at, note
 from mrtr_flow.errors import Cancelled, CapabilityMissing, Declined, DefinitionError
-from mrtr_flow.form import Form, form_for, raw_form
 
-__all__ = ("CANCELLED", "DECLINED", "MISSING", "Ask", "Confirm", "Gather", "Question", "ask", "confirm", "gather")
+__all__ = (
+    "CANCELLED",
+    "CONSENT",
+    "DECLINED",
+    "MISSING",
+    "OTHER_KIND",
+    "RAISE",
+    "Gather",
+    "Question",
+    "Raise",
+    "Wrong",
+    "gather",
+)
 
 T = TypeVar("T")
+D = TypeVar("D")
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
-D = TypeVar("D")
 E = TypeVar("E")
 
 DECLINED: Final = 0
 CANCELLED: Final = 1
 MISSING: Final = 2
+CONSENT: Final = 3
+ATTEMPTS: Final = 3
 MAX_ATTEMPTS: Final = 15
+
+
+class Raise:
+    """The default of `if_declined` and `if_unsupported`: raise in the flow."""
+
+
+RAISE: Final = Raise()
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """An answer that does not fit its question. `reason` is told to the person, and holds no answer."""
+
+    reason: str
+
+
+OTHER_KIND: Final = Wrong("it answers another kind of question")
 
 
 @dataclass(frozen=True, eq=False)
 class Question(Effect[Any]):
-    """An effect the client answers. `key` is what the author gave, or None; `text` is what the person consents to."""
+    """An effect the client answers. `key` is what the author gave, or None; `text` is what the answerer consents to.
+
+    `if_declined` and `if_unsupported` are values to go on with instead of raising. `attempts` counts answers in all.
+    """
 
     key: str | None
     text: str
     origin: str = field(default="", repr=False, kw_only=True)
+    attempts: int = field(default=ATTEMPTS, kw_only=True)
+    if_declined: Any = field(default=RAISE, kw_only=True)
+    if_unsupported: Any = field(default=RAISE, kw_only=True)
 
     def __post_init__(self) -> None:
+        if not isinstance(cast("object", self.text), str) or not self.text:
+            raise DefinitionError(f"message of {self.label} is {self.text!r}, not text; give the question first")
         if self.key is not None and not self.key:
             raise DefinitionError(f"key of {self.label} is empty; leave it out for the default {self.kind!r}")
+        if not isinstance(cast("object", self.attempts), int) or not 1 <= self.attempts <= MAX_ATTEMPTS:
+            raise DefinitionError(f"attempts of {self.label} is {self.attempts!r}; give 1 to {MAX_ATTEMPTS}")
+        note(self)
 
     @property
     def label(self) -> str:
@@ -54,106 +100,41 @@ class Question(Effect[Any]):
 
     @property
     def schema_digest(self) -> bytes:
-        """Covers how the answer is read."""
+        """Covers how a recorded answer is read."""
         return b""
 
+    @property
+    def requires(self) -> dict[str, Any]:
+        """The `ClientCapabilities` the question needs (spec: MRTR, server requirement 7)."""
+        raise NotImplementedError
+
+    def request(self, reason: str | None = None) -> dict[str, Any]:
+        """The entry of `inputRequests`; `reason` says why the last answer was not taken."""
+        raise NotImplementedError
+
+    def judge(self, response: Mapping[str, Any]) -> Any:
+        """An entry of `inputResponses` as the item to record, or `Wrong`."""
+        raise NotImplementedError
+
+    def value(self, recorded: Any) -> Any:
+        """What an accepted item is worth in the flow."""
+        raise NotImplementedError
+
     def decode(self, recorded: Any, key: str) -> Any:
-        """The value of a recorded outcome; raises what is to be thrown into the flow."""
+        """What any item is worth in the flow; raises what is to be thrown into it."""
         if recorded == DECLINED:
-            raise Declined(f"question {key!r} was declined", key)
+            if self.if_declined is RAISE:
+                raise Declined(f"question {key!r} was declined", key)
+            return self.if_declined
         if recorded == CANCELLED:
             raise Cancelled(f"question {key!r} was cancelled", key)
         if recorded == MISSING:
-            raise CapabilityMissing(f"question {key!r} needs a capability the client did not declare", self.requires)
+            if self.if_unsupported is RAISE:
+                raise CapabilityMissing(
+                    f"question {key!r} needs a capability the client did not declare", self.requires
+                )
+            return self.if_unsupported
         return self.value(recorded)
-
-    def value(self, recorded: Any) -> Any:
-        """The value of an accepted outcome."""
-        raise NotImplementedError
-
-    @property
-    def requires(self) -> dict[str, Any]:
-        """The `ClientCapabilities` the question needs."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, eq=False)
-class Ask(Question):
-    """A form (MCP: elicitation, form mode)."""
-
-    kind: ClassVar[str] = "ask"
-    form: Form = field(kw_only=True)
-    attempts: int = field(default=3, kw_only=True)
-
-    @property
-    def schema_digest(self) -> bytes:
-        return self.form.digest
-
-    @property
-    def requires(self) -> dict[str, Any]:
-        return {"elicitation": {"form": {}}}
-
-    def pack(self, content: dict[str, Any]) -> Any:
-        return self.form.packing.pack(content)
-
-    def value(self, recorded: Any) -> Any:
-        return self.form.decode(self.form.packing.unpack(recorded))
-
-
-@dataclass(frozen=True, eq=False)
-class Confirm(Ask):
-    """A yes/no form: True only for accept and `ok: true`; a decline is False; a cancel raises."""
-
-    kind: ClassVar[str] = "confirm"
-
-    def decode(self, recorded: Any, key: str) -> Any:
-        return False if recorded == DECLINED else super().decode(recorded, key)
-
-    def value(self, recorded: Any) -> Any:
-        return super().value(recorded)["ok"] is True
-
-
-_CONFIRM: Final = {
-    "type": "object",
-    "properties": {"ok": {"type": "boolean", "title": "Confirm"}},
-    "required": ["ok"],
-}
-
-
-@overload
-def ask(
-    message: str, schema: Mapping[str, Any], /, *, key: str | None = None, attempts: int = 3
-) -> Effect[dict[str, Any]]: ...
-@overload
-def ask(message: str, type: TypeForm[T], /, *, key: str | None = None, attempts: int = 3) -> Effect[T]: ...
-def ask(message: str, type: Any, /, *, key: str | None = None, attempts: int = 3) -> Effect[Any]:
-    """Ask the person for a `type` in a form (spec: elicitation, form mode).
-
-    `type` is a pydantic model, dataclass or TypedDict of flat fields; a scalar, `Literal`, `Enum`, `date`,
-    `list[Literal[...]]` (wrapped in one field, `value`); or a raw JSON schema, whose answers are dicts.
-    `key` goes on the wire as it is; by default `ask`, then `ask~2`. `attempts` counts answers in all before the call
-    ends because they were wrong.
-
-    Raises `Declined` or `Cancelled` in the flow; `DefinitionError` here if the form grammar lacks the type.
-    """
-    if not isinstance(cast("object", message), str):
-        raise DefinitionError(f"message of ask is a {message.__class__.__name__}, not text; give the question first")
-    if not isinstance(cast("object", attempts), int) or not 1 <= attempts <= MAX_ATTEMPTS:
-        raise DefinitionError(f"attempts is {attempts!r}; give 1 to {MAX_ATTEMPTS}")
-    form = raw_form(cast("Mapping[str, Any]", type)) if isinstance(type, Mapping) else form_for(type)
-    effect = Ask(key, message, form=form, attempts=attempts, origin=made_at())
-    note(effect)
-    return effect
-
-
-def confirm(message: str, /, *, key: str | None = None) -> Effect[bool]:
-    """Ask for a yes. True only if the client accepts and `ok` is true; a decline is False.
-
-    Raises `Cancelled` in the flow for a cancel.
-    """
-    effect = Confirm(key, message, form=raw_form(_CONFIRM), origin=made_at())
-    note(effect)
-    return effect
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,8 +167,8 @@ def gather(
 def gather(*effects: Effect[Any]) -> Effect[Any]:
     """Ask several questions in one round; the result is the tuple of their values in this order.
 
-    The first decline or cancel, in this order, is raised. Raises `DefinitionError` here for no question at all, for
-    anything that is no question, for a nested gather, and for the same `key=` twice.
+    The first decline, cancel or missing capability, in this order, is raised. Raises `DefinitionError` here for no
+    question at all, for anything that is no question, for a nested gather, and for the same `key=` twice.
     """
     origin = made_at()
     if not effects:

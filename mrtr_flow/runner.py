@@ -31,7 +31,7 @@ from mrtr_flow.errors import (
     StepError,
 )
 from mrtr_flow.journal import Corrupt, Journal
-from mrtr_flow.questions import MISSING, Ask, Gather
+from mrtr_flow.questions import MISSING, Gather, Wrong
 from mrtr_flow.schema import Invalid
 from mrtr_flow.seal import Binding, KeyRing
 
@@ -289,8 +289,8 @@ class _Run:
             for index, (key, question) in enumerate(asking.questions.items()):
                 if recorded[index] is not None or key not in self._responses:
                     continue
-                item = wire.judge(question, self._responses[key])
-                if isinstance(item, wire.Wrong):
+                item = question.judge(self._responses[key])
+                if isinstance(item, Wrong):
                     wrong[key] = item.reason
                 else:
                     recorded[index] = item
@@ -315,7 +315,7 @@ class _Run:
         count = before + (1 if wrong else 0)
         for key, reason in wrong.items():
             question = asking.questions[key]
-            if isinstance(question, Ask) and count >= question.attempts:
+            if count >= question.attempts:
                 self._engine.close()
                 return Failed(
                     f"question {key!r} of {self._definition.name} was answered wrongly {count} times, so the call "
@@ -330,7 +330,7 @@ class _Run:
                 "depends on more than arguments and answers, or two versions are serving"
             )
         requests = {
-            key: wire.render(question, wrong.get(key))
+            key: question.request(wrong.get(key))
             for (key, question), item in zip(asking.questions.items(), recorded, strict=True)
             if item is None
         }

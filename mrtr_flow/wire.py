@@ -1,7 +1,7 @@
 """MRTR as plain dicts (spec 2026-07-28: multi round-trip requests, elicitation): no SDK, no I/O.
 
-Questions to `inputRequests`, `inputResponses` to recorded items, capabilities, canonical arguments, results and the
-error table. An entry of `inputResponses` that fits no shape of the schema is -32602 for the whole request; one that
+`inputResponses`, capabilities, canonical arguments, results and the error table; what a single question looks like is
+in `questions`. An entry of `inputResponses` that fits no shape of the schema is -32602 for the whole request; one that
 fits the schema and not its question is wrong, and the question is asked again with the reason.
 """
 
@@ -10,23 +10,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from mrtr_flow.definition import Definition
 from mrtr_flow.errors import INVALID_PARAMS, MISSING_CAPABILITY, ProtocolError
 from mrtr_flow.plain import MAX_DEPTH, is_array, is_object
-from mrtr_flow.questions import CANCELLED, DECLINED, Ask, Question
-from mrtr_flow.schema import Invalid
 
 __all__ = (
-    "Wrong",
     "canonical",
     "declared",
     "input_required",
-    "judge",
     "missing_capability",
-    "render",
     "responses_of",
     "tool",
     "tool_error",
@@ -39,13 +33,6 @@ META_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
 MAX_ARGUMENTS: Final = 1024 * 1024
 _ACTIONS: Final = ("accept", "decline", "cancel")
-
-
-@dataclass(frozen=True, slots=True)
-class Wrong:
-    """An answer that does not fit its question. `reason` is told to the person, and holds no answer."""
-
-    reason: str
 
 
 # ---------------------------------------------------------------------- requests
@@ -136,35 +123,6 @@ def declared(capabilities: Mapping[str, Any], required: Mapping[str, Any]) -> bo
         if any(not is_object(offered.get(need)) for need in needs):
             return False
     return True
-
-
-# ---------------------------------------------------------------------- questions and answers
-
-
-def render(question: Question, note: str | None = None) -> dict[str, Any]:
-    """A question as an entry of `inputRequests`; `note` says why the last answer was wrong."""
-    text = question.text if note is None else f"{question.text}\n(The last answer was not taken: {note}.)"
-    schema = cast("Ask", question).form.schema
-    return {"method": "elicitation/create", "params": {"mode": "form", "message": text, "requestedSchema": schema}}
-
-
-def judge(question: Question, response: Mapping[str, Any]) -> Any:
-    """A client's answer as the item to record, or `Wrong`.
-
-    The action decides: content of a decline or cancel is ignored.
-    """
-    action = response.get("action")
-    if action == "decline":
-        return DECLINED
-    if action == "cancel":
-        return CANCELLED
-    if action != "accept":
-        return Wrong("it answers another kind of question")
-    asked = cast("Ask", question)
-    try:
-        return asked.pack(asked.form.accept(response.get("content")))
-    except Invalid as error:
-        return Wrong(str(error))
 
 
 # ---------------------------------------------------------------------- results

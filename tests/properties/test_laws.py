@@ -133,9 +133,9 @@ def test_one_sitting_equals_any_cut_into_rounds_and_no_step_runs_twice_on_a_line
 def drive_straight(definition: Definition[..., Any], choices: list[int]) -> list[Any]:
     """One sitting with no engine at all: a generator driven by hand, effects answered on the spot."""
     from mrtr_flow.context import Current, running
-    from mrtr_flow.questions import CANCELLED, DECLINED, Ask, Gather
+    from mrtr_flow.elicitation import Ask
+    from mrtr_flow.questions import CANCELLED, DECLINED, Gather
     from mrtr_flow.steps import Step
-    from mrtr_flow.wire import judge, render
 
     player = Played(definition, choices)
     number = 0
@@ -164,7 +164,7 @@ def drive_straight(definition: Definition[..., Any], choices: list[int]) -> list
                 assert isinstance(question, Ask)
                 number += 1
                 key = question.key or ("b" if index else "ask")
-                item = judge(question, player.answer(key, render(question), number))
+                item = question.judge(player.answer(key, question.request(), number))
                 assert item != CANCELLED
                 if item == DECLINED and question.kind == "confirm":
                     values.append(False)

@@ -18,7 +18,21 @@ from typing import Annotated, Any, Final, Literal, TypeVar, assert_type
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from mrtr_flow import Declined, Flow, StepError, ask, confirm, flow, gather, step
+from mrtr_flow import (
+    Declined,
+    Flow,
+    Root,
+    Sampled,
+    StepError,
+    ask,
+    ask_url,
+    confirm,
+    flow,
+    gather,
+    list_roots,
+    sample,
+    step,
+)
 from mrtr_flow.adapters.jsonrpc import JsonRpcServer
 from mrtr_flow.testing import FlowTester
 
@@ -354,3 +368,32 @@ def refusals_and_failures_are_caught_with_their_types() -> Flow[str]:
         assert_type(error.step, str)
         return error.type
     return "done"
+
+
+# ---------------------------------------------------------------------- the other questions, and what to go on with
+
+
+@flow
+def a_generator_asks_everything() -> Flow[None]:
+    assert_type((yield from ask_url("?", "https://x.example")), None)
+    assert_type((yield from ask_url("?", "https://x.example", if_declined=False)), bool | None)
+    assert_type((yield from sample("?", max_tokens=5)), Sampled)
+    assert_type((yield from sample("?", max_tokens=5, if_unsupported=None)), Sampled | None)
+    assert_type((yield from list_roots()), list[Root])
+    assert_type((yield from list_roots(if_unsupported=None)), list[Root] | None)
+    assert_type((yield from ask("?", int, if_declined="x")), int | str)
+    assert_type((yield from ask("?", int, if_unsupported=None)), int | None)
+    assert_type((yield from ask("?", SCHEMA, if_declined=None)), dict[str, Any] | None)
+    assert_type((yield from confirm("?", if_unsupported=None)), bool | None)
+    assert_type(
+        (yield from gather(ask("?", int), sample("?", max_tokens=5), list_roots())), tuple[int, Sampled, list[Root]]
+    )
+    assert_type((yield from gather(ask_url("?", "https://x.example"), confirm("?"))), tuple[None, bool])
+
+
+@flow
+async def a_coroutine_asks_everything() -> None:
+    assert_type(await sample("?", max_tokens=5), Sampled)
+    assert_type(await list_roots(), list[Root])
+    assert_type(await ask("?", int, if_declined=None, if_unsupported="x"), int | str | None)
+    assert_type(await gather(ask("?", int), sample("?", max_tokens=5), list_roots()), tuple[int, Sampled, list[Root]])
