@@ -1,32 +1,41 @@
-"""`@flow`: a function becomes a flow: name, version, signature, schemas. Whatever can be known here fails here."""
+"""`@flow`: a function becomes a tool, a prompt or a resource: name, version, signature, schemas.
+
+Whatever can be known here fails here.
+"""
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import inspect
 import math
 import re
-import textwrap
 import typing
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from contextlib import suppress
 from functools import cached_property, update_wrapper
-from typing import Any, Final, Generic, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import Any, ClassVar, Final, Generic, ParamSpec, Protocol, TypedDict, TypeVar, cast, overload
 
-from mrtr_flow.effects import MISSING_KEYWORD
-from mrtr_flow.elicitation import ask, ask_url, confirm
+from typing_extensions import Unpack
+
 from mrtr_flow.engine import Identity
 from mrtr_flow.errors import DefinitionError
 from mrtr_flow.frames import Driven
-from mrtr_flow.questions import gather
-from mrtr_flow.roots import list_roots
-from mrtr_flow.sampling import sample
 from mrtr_flow.schema import Output, Parameters, type_hints
 from mrtr_flow.seal import SEMANTICS
-from mrtr_flow.steps import host_class, step
+from mrtr_flow.source import check_kind, check_undriven
+from mrtr_flow.steps import host_class
+from mrtr_flow.uri import UriTemplate
 
-__all__ = ("DEFAULT_MAX_AGE", "DEFAULT_TTL", "Definition", "flow")
+__all__ = (
+    "DEFAULT_MAX_AGE",
+    "DEFAULT_TTL",
+    "Definition",
+    "Options",
+    "PromptDefinition",
+    "ResourceDefinition",
+    "ToolOptions",
+    "flow",
+)
 
 P = ParamSpec("P")
 F_co = TypeVar("F_co", bound=Generator[Any, Any, Any] | Coroutine[Any, Any, Any], covariant=True)
@@ -35,17 +44,41 @@ F = TypeVar("F", bound=Generator[Any, Any, Any] | Coroutine[Any, Any, Any])
 DEFAULT_TTL: Final = 30 * 60.0
 DEFAULT_MAX_AGE: Final = 24 * 60 * 60.0
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}", re.ASCII)
-_MAKERS: Final = {id(maker): maker.__name__ for maker in (ask, ask_url, confirm, gather, list_roots, sample, step)}
+
+
+class Options(TypedDict, total=False):
+    """What a flow may be told about itself. `name`, `title` and `description` are listed to clients.
+
+    `version` tells calls that are under way from calls of other code. `steps=False` leaves the run id out of the
+    token (14 characters) and with it steps, `current().id` and what is drawn from it. `ttl` (seconds, default 30
+    minutes) is how long a question may wait for its answer, `max_age` (seconds, default 24 hours) how long a run may
+    take in all. `examples` gives arguments by name and answers by key, for `play` and tests.
+    """
+
+    name: str
+    title: str
+    description: str
+    version: str
+    steps: bool
+    ttl: float
+    max_age: float
+    examples: Mapping[str, Any]
+
+
+class ToolOptions(Options, total=False):
+    """`annotations` are the tool's (spec: tools/list)."""
+
+    annotations: Mapping[str, Any]
 
 
 class Definition(Generic[P, F_co]):
-    """A flow: the author's function and what is known about it.
+    """A flow that is a tool: the author's function and what is known about it. See `Options`.
 
     Calling it calls the function, so `yield from book(...)` inside another flow stays inline.
-    `name`, `title`, `description` and `annotations` are the tool's (spec: tools/list); `ttl` (seconds) is how long a
-    question may wait for its answer, `max_age` (seconds) how long a run may take in all. `examples` answers questions
-    by key, for `play` and tests.
     """
+
+    method: ClassVar[str] = "tools/call"
+    failure: ClassVar[str] = "Error executing tool"
 
     def __init__(
         self,
@@ -65,7 +98,7 @@ class Definition(Generic[P, F_co]):
         self.name: Final = name or fn.__name__
         if not _NAME.fullmatch(self.name):
             raise DefinitionError(f"name of flow {self.name!r} is no tool name; use letters, digits, '_', '-' and '.'")
-        _check_kind(fn, self.name)
+        check_kind(fn, self.name)
         self.title: Final = title
         self.description: Final = description if description is not None else inspect.getdoc(fn) or ""
         self.annotations: Final = dict(annotations) if annotations is not None else None
@@ -80,10 +113,14 @@ class Definition(Generic[P, F_co]):
         self.ttl: Final = _seconds(f"ttl of {self.name}", ttl)
         self.max_age: Final = _seconds(f"max_age of {self.name}", DEFAULT_MAX_AGE if max_age is None else max_age)
         self.examples: Final[Mapping[str, Any]] = dict(examples or {})
-        _check_undriven(fn, self.name)
+        check_undriven(fn, self.name)
         update_wrapper(cast("Callable[..., Any]", self), fn)
         with suppress(_Unresolved):  # a name that is defined further down: tried again when the flow is registered
-            _ = self.parameters, self.output
+            self.check()
+
+    def check(self) -> None:
+        """Build all that is built once. Raises `DefinitionError`."""
+        _ = self.parameters, self.output
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> F_co:
         return self.fn(*args, **kwargs)
@@ -142,6 +179,14 @@ class Definition(Generic[P, F_co]):
         """The name of the parameter that takes the host's request context, if there is one."""
         return self._signature[1]
 
+    def target(self, arguments: Mapping[str, Any]) -> str:
+        """What a request for this flow names: the tool's or prompt's name, or the resource's URI."""
+        return self.name
+
+    def given(self, target: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The arguments a request gives the flow."""
+        return arguments
+
     def start(self, arguments: Mapping[str, Any], host: object) -> Driven:
         """A new generator or coroutine of the flow."""
         extra = {} if self.host_parameter is None else {self.host_parameter: host}
@@ -152,49 +197,102 @@ class _Unresolved(DefinitionError):
     pass
 
 
-class _Decorator(Protocol):
+class PromptDefinition(Definition[P, F_co]):
+    """A flow that is a prompt (spec: prompts/get). Its arguments are text on the wire; it returns messages."""
+
+    method: ClassVar[str] = "prompts/get"
+    failure: ClassVar[str] = "Error getting prompt"
+
+    def check(self) -> None:
+        schema = self.parameters.json_schema
+        for name, field in schema["properties"].items():
+            if field.get("type") in ("object", "array"):
+                raise DefinitionError(
+                    f"parameter {name!r} of prompt {self.name} is no text on the wire; use a scalar type"
+                )
+
+
+class ResourceDefinition(Definition[P, F_co]):
+    """A flow that reads a resource (spec: resources/read), by a URI template whose variables are its parameters."""
+
+    method: ClassVar[str] = "resources/read"
+    failure: ClassVar[str] = "Error reading resource"
+
+    def __init__(self, fn: Callable[P, F_co], template: str, mime_type: str, **options: Unpack[Options]) -> None:
+        self.template: Final = UriTemplate(template)
+        self.mime_type: Final = mime_type
+        super().__init__(fn, **options)
+
+    def check(self) -> None:
+        names = set(self.parameters.json_schema["properties"])
+        if names != set(self.template.variables):
+            raise DefinitionError(
+                f"parameters of resource {self.name} are {', '.join(sorted(names)) or 'none'}, the variables of "
+                f"{self.template} are {', '.join(self.template.variables)}; make them the same"
+            )
+
+    def target(self, arguments: Mapping[str, Any]) -> str:
+        return self.template.expand(arguments)
+
+    def given(self, target: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self.template.match(target) or {}
+
+
+class _ToolDecorator(Protocol):
     def __call__(self, fn: Callable[P, F], /) -> Definition[P, F]: ...
 
 
-@overload
-def flow(fn: Callable[P, F], /) -> Definition[P, F]: ...
-@overload
-def flow(
-    *,
-    name: str | None = None,
-    title: str | None = None,
-    description: str | None = None,
-    annotations: Mapping[str, Any] | None = None,
-    version: str | None = None,
-    steps: bool = True,
-    ttl: float = DEFAULT_TTL,
-    max_age: float | None = None,
-    examples: Mapping[str, Any] | None = None,
-) -> _Decorator: ...
-def flow(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Make a generator or `async def` function a flow. See `Definition` for the options.
+class _PromptDecorator(Protocol):
+    def __call__(self, fn: Callable[P, F], /) -> PromptDefinition[P, F]: ...
 
-    Raises `DefinitionError` for a function that cannot be one, a signature JSON cannot describe, an option out of
-    range, and effects that are made without `yield from` or `await`.
+
+class _ResourceDecorator(Protocol):
+    def __call__(self, fn: Callable[P, F], /) -> ResourceDefinition[P, F]: ...
+
+
+class _FlowDecorator:
+    """Make a generator or `async def` function a flow: `@flow` a tool, `@flow.prompt`, `@flow.resource("notes://{id}")`.
+
+    Each takes the options of `Options`. Raises `DefinitionError` for a function that cannot be one, a signature JSON
+    cannot describe, an option out of range, and effects that are made without `yield from` or `await`.
     """
 
-    def decorate(function: Callable[..., Any]) -> Definition[..., Any]:
-        return Definition(function, **options)
+    @overload
+    def __call__(self, fn: Callable[P, F], /) -> Definition[P, F]: ...
+    @overload
+    def __call__(self, **options: Unpack[ToolOptions]) -> _ToolDecorator: ...
+    def __call__(self, fn: Callable[..., Any] | None = None, **options: Any) -> Any:
+        """A tool."""
 
-    return decorate if fn is None else decorate(fn)
+        def decorate(function: Callable[..., Any]) -> Definition[..., Any]:
+            return Definition(function, **options)
+
+        return decorate if fn is None else decorate(fn)
+
+    @overload
+    def prompt(self, fn: Callable[P, F], /) -> PromptDefinition[P, F]: ...
+    @overload
+    def prompt(self, **options: Unpack[Options]) -> _PromptDecorator: ...
+    def prompt(self, fn: Callable[..., Any] | None = None, **options: Any) -> Any:
+        """A prompt: returns text, a message, or a list of them (spec: prompts/get)."""
+
+        def decorate(function: Callable[..., Any]) -> PromptDefinition[..., Any]:
+            return PromptDefinition(function, **options)
+
+        return decorate if fn is None else decorate(fn)
+
+    def resource(
+        self, template: str, /, *, mime_type: str = "text/plain", **options: Unpack[Options]
+    ) -> _ResourceDecorator:
+        """A resource by URI template, `{name}` for each parameter: returns text, bytes, or a value sent as JSON."""
+
+        def decorate(function: Any) -> Any:
+            return ResourceDefinition(function, template, mime_type, **options)
+
+        return decorate
 
 
-def _check_kind(fn: Any, name: str) -> None:
-    if inspect.isasyncgenfunction(fn):
-        raise DefinitionError(
-            f"{name} is an `async def` with `yield`; write `async def` with `await ask(...)`, "
-            "or `def` with `yield from ask(...)`"
-        )
-    if not inspect.isgeneratorfunction(fn) and not inspect.iscoroutinefunction(fn):
-        raise DefinitionError(
-            f"{name} is no generator and no `async def`: a flow asks with `yield from` or `await`; "
-            "register it as a plain tool"
-        )
+flow: Final = _FlowDecorator()
 
 
 def _seconds(what: str, value: Any) -> float:
@@ -211,46 +309,3 @@ def _result(annotation: Any, fn: Callable[..., Any]) -> Any:
             return Any
         annotation = args[2]
     return type(None) if annotation is None else annotation
-
-
-def _check_undriven(fn: Callable[..., Any], name: str) -> None:
-    """Refuse effects that the source makes and provably does not drive: alone on a line, in a condition, returned."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(fn)))
-    except (OSError, TypeError, SyntaxError, ValueError):
-        return  # no source (a REPL, a frozen app): the engine reports them when the flow completes
-    scope: Mapping[str, Any] = getattr(fn, "__globals__", {})
-    for node in ast.walk(tree):
-        places: list[ast.expr | None] = []
-        if isinstance(node, ast.Expr | ast.Return):
-            places.append(node.value)
-        elif isinstance(node, ast.If | ast.While | ast.IfExp):
-            places.append(node.test)
-        elif isinstance(node, ast.BoolOp):
-            places.extend(node.values)
-        elif isinstance(node, ast.UnaryOp):
-            places.append(node.operand)
-        elif isinstance(node, ast.Compare):
-            places.extend((node.left, *node.comparators))
-        elif isinstance(node, ast.FormattedValue):
-            places.append(node.value)
-        for place in places:
-            maker = _maker(place, scope)
-            if maker is not None:
-                line = fn.__code__.co_firstlineno + cast("ast.expr", place).lineno - 1
-                raise DefinitionError(f"{maker}(...) on line {line} of {name} is not driven: {MISSING_KEYWORD}")
-
-
-def _maker(node: ast.expr | None, scope: Mapping[str, Any]) -> str | None:
-    if not isinstance(node, ast.Call):
-        return None
-    called = node.func
-    if isinstance(called, ast.Attribute) and called.attr == "options":
-        return _maker(called.value, scope)
-    if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
-        target = getattr(scope.get(called.value.id), called.attr, None)
-    elif isinstance(called, ast.Name):
-        target = scope.get(called.id)
-    else:
-        return None
-    return _MAKERS.get(id(target))

@@ -117,7 +117,7 @@ class Runner:
         if journal is not None and journal.version != self.definition.version_tag:
             return self._other_version()
         try:
-            decoded = self.definition.parameters.decode(arguments)
+            decoded = self.definition.parameters.decode(self.definition.given(call.target, arguments))
         except Invalid as error:
             return Failed(f"arguments of {self.definition.name} are not valid: {error}", "invalid_arguments")
         run_id = self._entropy(6) if journal is None else journal.run_id
@@ -137,7 +137,7 @@ class Runner:
             )
         except FlowError as error:
             _log.error("%s failed: %s", self.definition.identity, error, exc_info=error.__cause__)
-            return Failed(f"Error executing tool {self.definition.name}", "flow_failed")
+            return Failed(f"{self.definition.failure} {self.definition.name}", "flow_failed")
 
     def _open(self, state: Any, binding: Binding, now: float) -> Journal:
         try:
@@ -360,9 +360,9 @@ class _Run:
                 raise wire.missing_capability(error.required) from None
             case StepError():
                 _log.error("%s ended: step %r raised %s", self._definition.identity, error.step, error.type)
-                return Failed(f"Error executing tool {name}: step {error.step!r} failed", "step_failed")
+                return Failed(f"{self._definition.failure} {name}: step {error.step!r} failed", "step_failed")
             case Exception():
                 _log.error("%s raised %s", self._definition.identity, type(error).__name__, exc_info=error)
-                return Failed(f"Error executing tool {name}", "flow_failed")
+                return Failed(f"{self._definition.failure} {name}", "flow_failed")
             case _:
                 raise error

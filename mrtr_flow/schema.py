@@ -34,7 +34,7 @@ from mrtr_flow.errors import DefinitionError, FlowError, NotRecordable
 from mrtr_flow.packing import ANY, Packing, compile_schema
 from mrtr_flow.plain import check_plain, is_object
 
-__all__ = ("Invalid", "Output", "Parameters", "Shape", "type_hints", "type_name")
+__all__ = ("Invalid", "Output", "Parameters", "Shape", "to_plain", "type_hints", "type_name")
 
 T = TypeVar("T")
 _UNUSABLE = (PydanticUserError, SchemaError, NameError, TypeError, ValueError)
@@ -322,6 +322,11 @@ def _blocks(value: Any) -> list[dict[str, Any]]:
         return [{"type": "text", "text": value}]
     plain = to_jsonable_python(value, by_alias=True)
     return [{"type": "text", "text": json.dumps(plain, indent=2, ensure_ascii=False)}]
+
+
+def to_plain(value: Any) -> Any:
+    """Models and dataclasses as JSON values, by alias and without what is None; JSON values as they are."""
+    return to_jsonable_python(value, by_alias=True, exclude_none=True)
 
 
 def _describe(error: ValidationError) -> str:

@@ -1,8 +1,9 @@
-"""MRTR as plain dicts (spec 2026-07-28: multi round-trip requests, elicitation): no SDK, no I/O.
+"""MRTR as plain dicts (spec 2026-07-28: multi round-trip requests): no SDK, no I/O.
 
-`inputResponses`, capabilities, canonical arguments, results and the error table; what a single question looks like is
-in `questions`. An entry of `inputResponses` that fits no shape of the schema is -32602 for the whole request; one that
-fits the schema and not its question is wrong, and the question is asked again with the reason.
+`inputResponses`, capabilities, canonical arguments and the error table. What a single question looks like is in
+`questions`, what a result looks like in `results`. An entry of `inputResponses` that fits no shape of the schema is
+-32602 for the whole request; one that fits the schema and not its question is wrong, and the question is asked again
+with the reason.
 """
 
 from __future__ import annotations
@@ -12,19 +13,14 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mrtr_flow.definition import Definition
 from mrtr_flow.errors import INVALID_PARAMS, MISSING_CAPABILITY, ProtocolError
 from mrtr_flow.plain import MAX_DEPTH, is_array, is_object
 
 __all__ = (
     "canonical",
     "declared",
-    "input_required",
     "missing_capability",
     "responses_of",
-    "tool",
-    "tool_error",
-    "tool_result",
 )
 
 PROTOCOL_VERSION: Final = "2026-07-28"
@@ -125,37 +121,7 @@ def declared(capabilities: Mapping[str, Any], required: Mapping[str, Any]) -> bo
     return True
 
 
-# ---------------------------------------------------------------------- results
-
-
-def input_required(requests: Mapping[str, Any], state: str) -> dict[str, Any]:
-    """An InputRequiredResult."""
-    return {"resultType": "input_required", "inputRequests": dict(requests), "requestState": state}
-
-
-def tool(definition: Definition[..., Any]) -> dict[str, Any]:
-    """A flow as an entry of `tools/list`."""
-    entry: dict[str, Any] = {"name": definition.name, "description": definition.description}
-    if definition.title is not None:
-        entry["title"] = definition.title
-    entry["inputSchema"] = definition.parameters.json_schema
-    if definition.output.json_schema is not None:
-        entry["outputSchema"] = definition.output.json_schema
-    if definition.annotations is not None:
-        entry["annotations"] = definition.annotations
-    return entry
-
-
-def tool_result(definition: Definition[..., Any], value: Any) -> dict[str, Any]:
-    """A returned value as a complete CallToolResult. Raises `NotRecordable` if it is not of the annotated type."""
-    content, structured = definition.output.encode(value)
-    result: dict[str, Any] = {"resultType": "complete", "content": content, "isError": False}
-    return result if structured is None else {**result, "structuredContent": structured}
-
-
-def tool_error(text: str) -> dict[str, Any]:
-    """A failure of the tool that the model can read (spec: tools, error handling)."""
-    return {"resultType": "complete", "content": [{"type": "text", "text": text}], "isError": True}
+# ---------------------------------------------------------------------- errors
 
 
 def invalid_state() -> ProtocolError:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, cast
 
-from mrtr_flow import wire
-from mrtr_flow.definition import Definition
+from mrtr_flow import results
+from mrtr_flow.definition import Definition, ResourceDefinition
 from mrtr_flow.errors import DefinitionError, NotRecordable
 from mrtr_flow.runner import Call, Failed, Finished, InputRequired, Runner
 from mrtr_flow.seal import KeyRing, parse_keys
 
-__all__ = ("KEYS_VARIABLE", "Keys", "ToolHost", "key_ring")
+__all__ = ("KEYS_VARIABLE", "FlowHost", "Keys", "key_ring")
 
 KEYS_VARIABLE: Final = "MRTR_KEYS"
 _log = logging.getLogger("mrtr_flow")
@@ -38,42 +38,76 @@ def key_ring(keys: Keys | None, audience: str) -> KeyRing:
     return KeyRing(parse_keys(keys) if isinstance(keys, str) else keys, audience=audience)
 
 
-class ToolHost:
-    """The flows a server offers as tools, by name."""
+class FlowHost:
+    """The flows a server offers, by what requests name them."""
 
     def __init__(self, ring: KeyRing, clock: Callable[[], float] | None) -> None:
         self.ring: Final = ring
         self._clock = clock or time.time
-        self._runners: dict[str, Runner] = {}
+        self._runners: dict[tuple[str, str], Runner] = {}
 
     def add(self, definition: Definition[..., Any]) -> None:
         """Register a flow. Raises `DefinitionError` for a name that is taken or a signature that does not resolve."""
         if not isinstance(definition, Definition):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise DefinitionError(f"{definition!r} is no flow; decorate the function with @flow")
-        if definition.name in self._runners:
-            raise DefinitionError(f"flow {definition.name!r} is registered already; give one of them another name=")
-        wire.tool(definition)
-        self._runners[definition.name] = Runner(definition, self.ring, clock=self._clock, entropy=os.urandom)
+        definition.check()
+        name = str(definition.template) if isinstance(definition, ResourceDefinition) else definition.name
+        if (definition.method, name) in self._runners:
+            raise DefinitionError(f"flow {name!r} is registered already; give one of them another name")
+        runner = Runner(definition, self.ring, clock=self._clock, entropy=os.urandom)
+        self._runners[definition.method, name] = runner
 
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self._runners
+    def listed(self, method: str) -> list[dict[str, Any]]:
+        """The entries of the list that belongs to a method."""
+        return [results.listed(runner.definition) for (of, _), runner in self._runners.items() if of == method]
 
-    def tools(self) -> list[dict[str, Any]]:
-        """The entries of `tools/list`."""
-        return [wire.tool(runner.definition) for runner in self._runners.values()]
+    def find(self, method: str, params: Mapping[str, Any]) -> tuple[Runner, str] | None:
+        """The runner a request is for and the target it names, or None. Params are not trusted."""
+        target = params.get("uri" if method == "resources/read" else "name")
+        if not isinstance(target, str):
+            return None
+        if method != "resources/read":
+            runner = self._runners.get((method, target))
+            return None if runner is None else (runner, target)
+        for (of, _), runner in self._runners.items():
+            if of == method and cast("ResourceDefinition[..., Any]", runner.definition).template.match(target):
+                return runner, target
+        return None
 
-    async def call(self, call: Call) -> dict[str, Any]:
-        """One `tools/call` as its result. Raises `ProtocolError`."""
-        runner = self._runners[call.target]
+    async def call(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        capabilities: Mapping[str, Any],
+        principal: str | None,
+        host: object = None,
+    ) -> dict[str, Any] | None:
+        """One request as its result in wire form, or None if it is for no flow here. Raises `ProtocolError`."""
+        found = self.find(method, params)
+        if found is None:
+            return None
+        runner, target = found
+        definition = runner.definition
+        call = Call(
+            method=method,
+            target=target,
+            arguments=None if method == "resources/read" else params.get("arguments"),
+            state=params.get("requestState"),
+            responses=params.get("inputResponses"),
+            capabilities=capabilities,
+            principal=principal,
+            host=host,
+        )
         ended = await runner.round(call)
         match ended:
             case InputRequired(requests, state):
-                return wire.input_required(requests, state)
+                return results.input_required(requests, state)
             case Finished(value):
                 try:
-                    return wire.tool_result(runner.definition, value)
+                    return results.complete(definition, target, value)
                 except NotRecordable as error:
-                    _log.error("result of %s is not of its declared type: %s", runner.definition.identity, error)
-                    return wire.tool_error(f"Error executing tool {call.target}")
-            case Failed(text, _):
-                return wire.tool_error(text)
+                    _log.error("result of %s is not of its declared type: %s", definition.identity, error)
+                    return results.failed(definition, f"{definition.failure} {definition.name}", "flow_failed")
+            case Failed(text, reason):
+                return results.failed(definition, text, reason)

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from mrtr_flow import wire
-from mrtr_flow.adapters.hosting import Keys, ToolHost, key_ring
+from mrtr_flow.adapters.hosting import FlowHost, Keys, key_ring
 from mrtr_flow.definition import Definition
 from mrtr_flow.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, ProtocolError
 from mrtr_flow.plain import is_object
-from mrtr_flow.runner import Call
+from mrtr_flow.results import PRIVATE
 
 __all__ = ("JsonRpcServer",)
 
+# by the method that reads one: the capability, the method that lists them, the member that holds them
+_LISTS: Final[Mapping[str, tuple[str, str, str]]] = {
+    "tools/call": ("tools", "tools/list", "tools"),
+    "prompts/get": ("prompts", "prompts/list", "prompts"),
+    "resources/read": ("resources", "resources/templates/list", "resourceTemplates"),
+}
+
 
 class JsonRpcServer:
-    """Serves flows as tools over JSON-RPC messages (MCP 2026-07-28: server/discover, tools/list, tools/call).
+    """Serves flows over JSON-RPC messages (MCP 2026-07-28: server/discover, tools, prompts, resources).
 
     `name` is the server's name and the audience of its tokens. `keys`: see `key_ring`. `clock` gives Unix seconds.
     Raises `DefinitionError` for two flows of one name.
@@ -31,10 +38,10 @@ class JsonRpcServer:
         clock: Callable[[], float] | None = None,
     ) -> None:
         self._name = name
-        self._host = ToolHost(key_ring(keys, name), clock)
+        self._host = FlowHost(key_ring(keys, name), clock)
         for definition in flows:
             self._host.add(definition)
-        self._methods = {"server/discover": self._discover, "tools/list": self._list, "tools/call": self._call}
+        self._offered = [method for method in _LISTS if self._host.listed(method)]
 
     async def handle(self, message: dict[str, Any], *, principal: str | None = None) -> dict[str, Any]:
         """The response to one request; `{}` to a notification. `principal` is who the transport authenticated."""
@@ -51,42 +58,31 @@ class JsonRpcServer:
             return _error(None, ProtocolError(INVALID_REQUEST, "id is neither text nor a whole number"))
         try:
             params = _checked(message.get("params"))
-            method = self._methods.get(message["method"])
-            if method is None:
-                raise ProtocolError(METHOD_NOT_FOUND, "Method not found", message["method"])
-            result = await method(params, principal)
+            result = await self._answer(message["method"], params, principal)
         except ProtocolError as error:
             return _error(request_id, error)
         result["_meta"] = {wire.META_SERVER: {"name": self._name, "version": ""}}
         return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
-    async def _discover(self, params: Mapping[str, Any], principal: str | None) -> dict[str, Any]:
-        return {
-            "resultType": "complete",
-            "supportedVersions": [wire.PROTOCOL_VERSION],
-            "capabilities": {"tools": {}},
-            "ttlMs": 0,
-            "cacheScope": "private",
-        }
-
-    async def _list(self, params: Mapping[str, Any], principal: str | None) -> dict[str, Any]:
-        return {"resultType": "complete", "tools": self._host.tools(), "ttlMs": 0, "cacheScope": "private"}
-
-    async def _call(self, params: Mapping[str, Any], principal: str | None) -> dict[str, Any]:
-        name = params.get("name")
-        if not isinstance(name, str) or name not in self._host:
-            raise ProtocolError(INVALID_PARAMS, "Unknown tool")
-        return await self._host.call(
-            Call(
-                method="tools/call",
-                target=name,
-                arguments=params.get("arguments"),
-                state=params.get("requestState"),
-                responses=params.get("inputResponses"),
-                capabilities=params["_meta"][wire.META_CAPABILITIES],
-                principal=principal,
+    async def _answer(self, method: str, params: Mapping[str, Any], principal: str | None) -> dict[str, Any]:
+        if method == "server/discover":
+            capabilities: dict[str, Any] = {_LISTS[offered][0]: {} for offered in self._offered}
+            versions = [wire.PROTOCOL_VERSION]
+            return {"resultType": "complete", "supportedVersions": versions, "capabilities": capabilities, **PRIVATE}
+        if method in self._offered:
+            result = await self._host.call(
+                method, params, capabilities=params["_meta"][wire.META_CAPABILITIES], principal=principal
             )
-        )
+            if result is None:
+                raise ProtocolError(INVALID_PARAMS, f"Unknown {_LISTS[method][0].removesuffix('s')}")
+            return result
+        for offered in self._offered:
+            _, list_method, member = _LISTS[offered]
+            if method == list_method:
+                return {"resultType": "complete", member: self._host.listed(offered), **PRIVATE}
+        if method == "resources/list" and "resources/read" in self._offered:
+            return {"resultType": "complete", "resources": [], **PRIVATE}
+        raise ProtocolError(METHOD_NOT_FOUND, "Method not found", method)
 
 
 def _checked(params: Any) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Flows as tools of the official Python SDK's `MCPServer` (mcp 2.3).
+"""Flows on the official Python SDK's `MCPServer` (mcp 2.3).
 
 The SDK seals `requestState` by itself, and a token of ours must not be sealed twice. So a pair of middlewares stands
 around its `RequestStateBoundary`: the outer takes our token off the request before the boundary sees it and puts the
@@ -8,6 +8,7 @@ as any tool does. Other tools keep the SDK's sealing. The SDK calls its middlewa
 
 from __future__ import annotations
 
+import base64
 import logging
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -16,19 +17,28 @@ from typing import Any, Final, cast
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.prompts.base import Prompt, PromptArgument
+from mcp.server.mcpserver.resources.templates import DEFAULT_RESOURCE_SECURITY, ResourceTemplate
 from mcp.server.mcpserver.tools.base import Tool
-from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.server.request_state import RequestStateBoundary, authenticated_principal
 from mcp.shared.exceptions import MCPError
-from mcp_types import CLIENT_CAPABILITIES_META_KEY, CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp.shared.uri_template import UriTemplate
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    INVALID_PARAMS,
+    CallToolResult,
+    InputRequiredResult,
+    ToolAnnotations,
+)
 from mcp_types.methods import is_input_required
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from mrtr_flow import wire
-from mrtr_flow.adapters.hosting import KEYS_VARIABLE, Keys, ToolHost, key_ring
+from mrtr_flow.adapters.hosting import KEYS_VARIABLE, FlowHost, Keys, key_ring
 from mrtr_flow.definition import Definition
 from mrtr_flow.errors import DefinitionError, ProtocolError
-from mrtr_flow.runner import Call
+from mrtr_flow.results import PRIVATE, listed, tool_error
 
 __all__ = ("add_flows",)
 
@@ -43,7 +53,7 @@ def add_flows(
     clock: Callable[[], float] | None = None,
     audience: str | None = None,
 ) -> None:
-    """Offer flows as tools of an `MCPServer`.
+    """Offer flows as tools, prompts and resources of an `MCPServer`.
 
     `keys` are `(label, secret)` pairs or text as in `MRTR_KEYS`, which is read if they are left out; without either,
     a random key lives as long as the process. `audience` is what tokens are bound to, by default the server's name.
@@ -55,66 +65,124 @@ def add_flows(
     host = _installed(server)
     if host is None:
         name = audience or ("" if server.name == _UNNAMED else server.name)
-        host = ToolHost(key_ring(keys, name), clock)
+        host = FlowHost(key_ring(keys, name), clock)
         _install(server, host)
     elif keys is not None or clock is not None or audience is not None:
         raise DefinitionError(
             f"server {server.name!r} has its keys, clock and audience already; give them with the first flows"
         )
     for definition in flows:
-        if server._tool_manager.get_tool(getattr(definition, "name", "")) is not None:  # pyright: ignore[reportPrivateUsage]
-            raise DefinitionError(
-                f"tool {definition.name!r} is registered on this server already; give the flow another name="
+        add = {"prompts/get": _add_prompt, "resources/read": _add_resource}.get(
+            getattr(definition, "method", ""), _add_tool
+        )
+        add(server, host, definition)
+
+
+def _handler(host: FlowHost) -> Callable[..., Any]:
+    """What the SDK calls for a flow. Its arguments are ignored: the flow validates the request by itself."""
+
+    async def handler(context: Context[Any, Any], **_: Any) -> Any:
+        request = context.request_context
+        params: Mapping[str, Any] = request.params or {}
+        if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            return _too_old(request)
+        try:
+            result = await host.call(
+                request.method,
+                params,
+                capabilities=_capabilities(request, params),
+                principal=authenticated_principal(request),
+                host=context,
             )
-        host.add(definition)
-        _add_tool(server, host, definition)
+        except ProtocolError as error:
+            raise MCPError(error.code, error.message, error.data) from error
+        if result is None:
+            raise MCPError(INVALID_PARAMS, "Unknown target", {"reason": "unknown_target"})
+        if is_input_required(result):
+            return InputRequiredResult.model_validate(result)
+        if request.method == "tools/call":
+            return CallToolResult.model_validate(result)
+        if request.method == "prompts/get":
+            return result["messages"]
+        (content,) = result["contents"]
+        return content["text"] if "text" in content else base64.b64decode(content["blob"])
+
+    return handler
 
 
-def _add_tool(server: MCPServer[Any], host: ToolHost, definition: Definition[..., Any]) -> None:
-    async def handler(context: Context[Any, Any]) -> CallToolResult:
-        return cast("CallToolResult", await _handle(host, definition.name, context))
+def _too_old(request: ServerRequestContext[Any, Any]) -> CallToolResult:
+    text = (
+        f"this asks questions over several rounds, which needs MCP {wire.PROTOCOL_VERSION}; "
+        f"this client speaks {request.protocol_version}"
+    )
+    if request.method != "tools/call":
+        raise MCPError(INVALID_PARAMS, text, {"reason": "protocol_version"})
+    return CallToolResult.model_validate(tool_error(text))
 
+
+def _add_tool(server: MCPServer[Any], host: FlowHost, definition: Definition[..., Any]) -> None:
+    name = getattr(definition, "name", "")
+    if server._tool_manager.get_tool(name) is not None:  # pyright: ignore[reportPrivateUsage]
+        raise DefinitionError(f"tool {name!r} is registered on this server already; give the flow another name=")
+    host.add(definition)
     annotations = ToolAnnotations.model_validate(definition.annotations) if definition.annotations is not None else None
+    handler = _handler(host)
+
+    async def tool_handler(context: Context[Any, Any]) -> CallToolResult:
+        return cast("CallToolResult", await handler(context))
+
     server.add_tool(
-        handler,
-        name=definition.name,
+        tool_handler,
+        name=name,
         title=definition.title,
         description=definition.description,
         annotations=annotations,
         structured_output=False,
     )
-    tool = cast("Tool", server._tool_manager.get_tool(definition.name))  # pyright: ignore[reportPrivateUsage]
-    # the handler takes no arguments: the flow validates them itself, from the raw request, on every host alike
+    tool = cast("Tool", server._tool_manager.get_tool(name))  # pyright: ignore[reportPrivateUsage]
     tool.parameters = definition.parameters.json_schema
-    tool.fn_metadata = FuncMetadata(arg_model=tool.fn_metadata.arg_model, output_schema=definition.output.json_schema)
+    tool.fn_metadata = FuncMetadata(arg_model=ArgModelBase, output_schema=definition.output.json_schema)
 
 
-async def _handle(host: ToolHost, name: str, context: Context[Any, Any]) -> CallToolResult | InputRequiredResult:
-    request = context.request_context
-    if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-        text = (
-            f"{name} asks questions over several rounds, which needs MCP {wire.PROTOCOL_VERSION}; "
-            f"this client speaks {request.protocol_version}"
+def _add_prompt(server: MCPServer[Any], host: FlowHost, definition: Definition[..., Any]) -> None:
+    if server._prompt_manager.get_prompt(definition.name) is not None:  # pyright: ignore[reportPrivateUsage]
+        raise DefinitionError(
+            f"prompt {definition.name!r} is registered on this server already; give the flow another name="
         )
-        return CallToolResult.model_validate(wire.tool_error(text))
-    params: Mapping[str, Any] = request.params or {}
-    call = Call(
-        method=request.method,
-        target=name,
-        arguments=params.get("arguments"),
-        state=params.get("requestState"),
-        responses=params.get("inputResponses"),
-        capabilities=_capabilities(request, params),
-        principal=authenticated_principal(request),
-        host=context,
+    host.add(definition)
+    entry = listed(definition)
+    server.add_prompt(
+        Prompt(
+            name=definition.name,
+            title=definition.title,
+            description=definition.description,
+            arguments=[PromptArgument.model_validate(argument) for argument in entry["arguments"]],
+            fn=_handler(host),
+            context_kwarg="context",
+        )
     )
-    try:
-        result = await host.call(call)
-    except ProtocolError as error:
-        raise MCPError(error.code, error.message, error.data) from error
-    if is_input_required(result):
-        return InputRequiredResult.model_validate(result)
-    return CallToolResult.model_validate(result)
+
+
+def _add_resource(server: MCPServer[Any], host: FlowHost, definition: Definition[..., Any]) -> None:
+    entry = listed(definition)
+    templates = server._resource_manager._templates  # pyright: ignore[reportPrivateUsage]
+    if entry["uriTemplate"] in templates:
+        raise DefinitionError(
+            f"resource {entry['uriTemplate']!r} is registered on this server already; give the flow another URI"
+        )
+    host.add(definition)
+    templates[entry["uriTemplate"]] = ResourceTemplate(
+        uri_template=entry["uriTemplate"],
+        name=definition.name,
+        title=definition.title,
+        description=definition.description,
+        mime_type=entry["mimeType"],
+        fn=_handler(host),
+        parameters=definition.parameters.json_schema,
+        context_kwarg="context",
+        parsed_template=UriTemplate.parse(entry["uriTemplate"]),
+        security=DEFAULT_RESOURCE_SECURITY,
+    )
 
 
 def _capabilities(request: ServerRequestContext[Any, Any], params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -141,14 +209,14 @@ class _Slot:
 _slot: Final[ContextVar[_Slot | None]] = ContextVar("mrtr_flow.adapters.mcp.slot", default=None)
 
 
-def _concerns(host: ToolHost, ctx: ServerRequestContext[Any, Any]) -> bool:
-    return ctx.method == "tools/call" and ctx.params is not None and ctx.params.get("name") in host
+def _concerns(host: FlowHost, ctx: ServerRequestContext[Any, Any]) -> bool:
+    return ctx.params is not None and host.find(ctx.method, ctx.params) is not None
 
 
 class _Outer:
     """Stands directly before the boundary."""
 
-    def __init__(self, host: ToolHost) -> None:
+    def __init__(self, host: FlowHost) -> None:
         self.host: Final = host
         self._warned = False
 
@@ -174,13 +242,16 @@ class _Outer:
             result = await call_next(replace(ctx, params=params))
         finally:
             _slot.reset(before)
-        return result if slot.outgoing is None else {**cast("dict[str, Any]", result), "requestState": slot.outgoing}
+        wired = cast("dict[str, Any]", result)
+        if slot.outgoing is not None:
+            return {**wired, "requestState": slot.outgoing}
+        return {**wired, **PRIVATE} if ctx.method == "resources/read" and not is_input_required(wired) else wired
 
 
 class _Inner:
     """Stands directly after the boundary."""
 
-    def __init__(self, host: ToolHost) -> None:
+    def __init__(self, host: FlowHost) -> None:
         self._host = host
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -197,11 +268,11 @@ class _Inner:
         return result
 
 
-def _installed(server: MCPServer[Any]) -> ToolHost | None:
+def _installed(server: MCPServer[Any]) -> FlowHost | None:
     return next((item.host for item in server.middleware if isinstance(item, _Outer)), None)
 
 
-def _install(server: MCPServer[Any], host: ToolHost) -> None:
+def _install(server: MCPServer[Any], host: FlowHost) -> None:
     places = [index for index, item in enumerate(server.middleware) if isinstance(item, RequestStateBoundary)]
     if len(places) != 1:
         raise DefinitionError(

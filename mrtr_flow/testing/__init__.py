@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from anyio.from_thread import start_blocking_portal
 
-from mrtr_flow import wire
+from mrtr_flow import results
 from mrtr_flow.definition import Definition
 from mrtr_flow.errors import FlowError
 from mrtr_flow.runner import Call, Failed, Finished, InputRequired, Round, Runner
@@ -125,10 +125,11 @@ class FlowTester:
 
         After that error the tester is where it was before.
         """
+        given = self._arguments if arguments is ... else arguments
         call = Call(
-            method="tools/call",
-            target=self.definition.name,
-            arguments=json.loads(json.dumps(self._arguments if arguments is ... else arguments)),
+            method=self.definition.method,
+            target=self.definition.target(given or {}),
+            arguments=json.loads(json.dumps(given)),
             state=self.state if state is ... else state,
             responses=json.loads(json.dumps(responses)),
             capabilities=self.capabilities,
@@ -196,8 +197,8 @@ class FlowTester:
         return self._ended
 
     @property
-    def tool_result(self) -> dict[str, Any]:
-        """The end of the call as a CallToolResult in wire form."""
+    def wire_result(self) -> dict[str, Any]:
+        """The end of the call in wire form. Raises `ProtocolError` where the protocol has no result for a failure."""
         if isinstance(self._ended, Failed):
-            return wire.tool_error(self._ended.text)
-        return wire.tool_result(self.definition, self.result)
+            return results.failed(self.definition, self._ended.text, self._ended.reason)
+        return results.complete(self.definition, self.definition.target(self._arguments), self.result)
