@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import math
 import re
 import typing
 from collections.abc import Callable, Coroutine, Generator, Mapping
@@ -42,6 +41,7 @@ F_co = TypeVar("F_co", bound=Generator[Any, Any, Any] | Coroutine[Any, Any, Any]
 F = TypeVar("F", bound=Generator[Any, Any, Any] | Coroutine[Any, Any, Any])
 
 DEFAULT_TTL: Final = 30 * 60.0
+MAX_SECONDS: Final = 366 * 24 * 60 * 60
 DEFAULT_MAX_AGE: Final = 24 * 60 * 60.0
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}", re.ASCII)
 
@@ -77,6 +77,7 @@ class Definition(Generic[P, F_co]):
     Calling it calls the function, so `yield from book(...)` inside another flow stays inline.
     """
 
+    is_flow: ClassVar[bool] = True
     method: ClassVar[str] = "tools/call"
     failure: ClassVar[str] = "Error executing tool"
 
@@ -94,11 +95,13 @@ class Definition(Generic[P, F_co]):
         max_age: float | None = None,
         examples: Mapping[str, Any] | None = None,
     ) -> None:
+        own_name = str(name or getattr(fn, "__name__", type(fn).__name__))
+        check_kind(fn, own_name)
+        update_wrapper(cast("Callable[..., Any]", self), fn, updated=())
         self.fn: Final = fn
-        self.name: Final = name or fn.__name__
+        self.name: Final = own_name
         if not _NAME.fullmatch(self.name):
             raise DefinitionError(f"name of flow {self.name!r} is no tool name; use letters, digits, '_', '-' and '.'")
-        check_kind(fn, self.name)
         self.title: Final = title
         self.description: Final = description if description is not None else inspect.getdoc(fn) or ""
         self.annotations: Final = dict(annotations) if annotations is not None else None
@@ -114,7 +117,6 @@ class Definition(Generic[P, F_co]):
         self.max_age: Final = _seconds(f"max_age of {self.name}", DEFAULT_MAX_AGE if max_age is None else max_age)
         self.examples: Final[Mapping[str, Any]] = dict(examples or {})
         check_undriven(fn, self.name)
-        update_wrapper(cast("Callable[..., Any]", self), fn)
         with suppress(_Unresolved):  # a name that is defined further down: tried again when the flow is registered
             self.check()
 
@@ -126,11 +128,17 @@ class Definition(Generic[P, F_co]):
         return self.fn(*args, **kwargs)
 
     def __repr__(self) -> str:
-        return f"<flow {self.identity}>"
+        return f"<flow {self.label}>"
 
     @property
+    def label(self) -> str:
+        """`name` or `name@version`, for logs."""
+        return self.name if self.version is None else f"{self.name}@{self.version}"
+
+    @cached_property
     def identity(self) -> Identity:
-        return Identity(self.name, self.version, SEMANTICS)
+        """What the chain of a run starts from."""
+        return Identity(self.label, self.name, self.version, SEMANTICS, self.parameters.digest)
 
     @cached_property
     def version_tag(self) -> int | None:
@@ -153,6 +161,8 @@ class Definition(Generic[P, F_co]):
                 raise DefinitionError(
                     f"parameter {parameter.name!r} of {self.name} cannot be given by name; tool arguments are named"
                 )
+            if parameter.name == "self":
+                raise DefinitionError(f"{self.name} is a method; a flow is a function, since each round starts it anew")
             annotation = hints.get(parameter.name, Any)
             if host_class(annotation):
                 if host is not None:
@@ -296,8 +306,8 @@ flow: Final = _FlowDecorator()
 
 
 def _seconds(what: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 1:
-        raise DefinitionError(f"{what} is {value!r}; give a finite number of seconds, 1 or more")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= MAX_SECONDS:
+        raise DefinitionError(f"{what} is {value!r}; give a number of seconds, from 1 to {MAX_SECONDS} (a year)")
     return float(value)
 
 

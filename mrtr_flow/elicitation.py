@@ -15,6 +15,7 @@ from typing_extensions import TypeForm
 from mrtr_flow.effects import Effect, made_at
 from mrtr_flow.errors import DefinitionError
 from mrtr_flow.form import Form, form_for, raw_form
+from mrtr_flow.plain import fresh
 from mrtr_flow.questions import ATTEMPTS, CANCELLED, CONSENT, DECLINED, OTHER_KIND, RAISE, Question, Raise, Wrong
 from mrtr_flow.schema import Invalid
 
@@ -61,7 +62,7 @@ class Ask(_Elicitation):
         return {"elicitation": {"form": {}}}
 
     def request(self, reason: str | None = None) -> dict[str, Any]:
-        return self._elicit(reason, mode="form", requestedSchema=self.form.schema)
+        return self._elicit(reason, mode="form", requestedSchema=fresh(self.form.schema))
 
     def accept(self, content: Any) -> Any:
         try:
@@ -138,7 +139,10 @@ def ask(
     Raises in the flow: `Declined`, `Cancelled`, `CapabilityMissing`. Raises here: `DefinitionError`, if the form
     grammar lacks the type.
     """
-    form = raw_form(cast("Mapping[str, Any]", type)) if isinstance(type, Mapping) else form_for(type)
+    try:
+        form = raw_form(cast("Mapping[str, Any]", type)) if isinstance(type, Mapping) else form_for(type)
+    except DefinitionError as error:
+        raise DefinitionError(f"{error} (asked at {made_at()})") from error.__cause__
     return Ask(
         key,
         message,

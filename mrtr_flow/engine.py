@@ -7,22 +7,24 @@ Give it what happened, ask what is next:
 
 Rules:
 
-- Chain: h0 = hash of semantics number, flow, version and stage; h_i = hash of h_(i-1) and the identity of effect i:
-  kind, key or step name, occurrence of that name, digest of the packing schema, text. The journal holds one byte of
-  each answered h_i, two of the last, four of the pending one. Each is compared before its item is decoded.
+- Chain: h0 = hash of semantics number, flow, version, stage and the schema of the arguments; h_i = hash of h_(i-1)
+  and the identity of effect i: kind, key or step name, occurrence of that name, digest of the packing schema, text.
+  The journal holds one byte of each answered h_i, two of the last, four of the pending one. Each is compared before
+  its item is decoded.
 - Frontier gate: `advance` gives out nothing until the whole journal is consumed and the pending question was reached.
   Everything else before that (a step, a return, an exception, a decode error, another byte) is `FlowDiverged`. One
   exception: all bytes match and only the pending question is another one; then it is asked anew (`changed`).
 - Live = replayed: what a flow receives is always decoded from the recorded bytes.
-- The flow runs in its own contextvars context. Suspension is a yield; `close` unwinds it at once, in the same task.
-- Divergence and misuse are raised outside the flow, after it was unwound; its `except` cannot swallow them.
+- The flow runs in its own contextvars context. Suspension is a yield; whoever drives the engine unwinds the flow at
+  once (`unwinding`), in the same task, however the round ends.
+- Divergence and misuse are raised outside the flow; its `except` cannot swallow them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
@@ -37,33 +39,32 @@ from mrtr_flow.errors import (
     NotAnswered,
     StepError,
 )
-from mrtr_flow.frames import Driven, foreign, place, raised_at, unwind
-from mrtr_flow.journal import Journal, pack, unpack
+from mrtr_flow.frames import Driven, Unwound, foreign, place, raised_at, unwind
+from mrtr_flow.journal import MAX_EVENTS, MAX_PART, Journal, pack, unpack
 from mrtr_flow.questions import Gather, Question
 from mrtr_flow.steps import Step, is_step
 
 __all__ = ("Asking", "Engine", "Identity", "Perform", "Raised", "Returned")
 
-MAX_EFFECTS: Final = 1000
-
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The flow an engine drives, as errors and the chain name it."""
+    """The flow an engine drives: `label` for errors; name, version, semantics number and argument schema for h0."""
 
+    label: str
     name: str
     version: str | None
     semantics: int
+    arguments: bytes
 
     def __str__(self) -> str:
-        return self.name if self.version is None else f"{self.name}@{self.version}"
+        return self.label
 
     @property
     def origin(self) -> bytes:
         """h0 of the chain."""
-        return _hash(
-            b"", "flow", str(self.semantics), self.name, "" if self.version is None else f"={self.version}", ""
-        )
+        version = "" if self.version is None else f"={self.version}"
+        return _hash(b"", "flow", str(self.semantics), self.name, version, "", self.arguments.hex())
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +134,16 @@ class Engine:
         self._context = context
         self._made: list[Effect[Any]] = []
         context.run(created.set, self._made)
-        self._driven: set[int] = set()
+        self._driven: list[Effect[Any]] = []
         self._old = _Replay(journal) if journal is not None else None
         self._frontier = journal is None
         self._new = Journal()
         self._chain = [identity.origin]
         self._occurrences: dict[tuple[str, str], int] = {}
         self._keys: set[str] = set()
-        self._count = 0
+        self._size = 0
+        self._largest = (0, "nothing")
+        self.asked = 0
         self._turn: _Turn | None = None
         self._resume: Callable[[], Any] | None = None
         self._flow: Driven = context.run(start)
@@ -150,16 +153,9 @@ class Engine:
     def advance(self) -> Outcome:
         """Drive the flow to the next thing that is not in the journal.
 
-        Raises `FlowDiverged`, `EffectMisused`, `DefinitionError` (a key used twice) or `LimitExceeded`; the flow is
-        unwound by then.
+        Raises `FlowDiverged`, `EffectMisused`, `DefinitionError` or `LimitExceeded`. Whatever comes of it, the engine
+        must be unwound at the end (`unwinding`).
         """
-        try:
-            return self._advance()
-        except BaseException:
-            self.close()
-            raise
-
-    def _advance(self) -> Outcome:
         resume = self._resume or (lambda: self._flow.send(None))
         while True:
             try:
@@ -198,27 +194,22 @@ class Engine:
         if inspect.isgenerator(value) or inspect.iscoroutine(value):
             cast("Any", value).close()
             raise EffectMisused(f"{self.identity} returned {value.__qualname__}() undriven: {MISSING_KEYWORD}")
+        driven = set(map(id, self._driven))
         for effect in self._made:
-            if id(effect) not in self._driven:
+            if id(effect) not in driven:
                 raise EffectMisused(f"{effect.label} made at {effect.origin} was never driven: {MISSING_KEYWORD}")
 
     # ------------------------------------------------------------------ identity
 
     def _identify(self, yielded: Any) -> _Turn:
-        self._count += 1
-        if self._count > MAX_EFFECTS:
-            raise LimitExceeded(
-                f"{self.identity} yielded more than {MAX_EFFECTS} effects in a round, at {self._where()}; "
-                "is there a loop without end?"
-            )
         if not isinstance(yielded, Effect):
-            raise EffectMisused(f"{self.identity} {foreign(yielded)}, at {self._where()}")
+            raise EffectMisused(f"{self.identity} {foreign(yielded)}, at {self.where()}")
         effect = cast("Any", yielded)
-        self._driven.add(id(effect))
+        self._driven.append(effect)
         members: tuple[Any, ...] = ()
         if isinstance(effect, Gather):
             members = effect.questions
-            self._driven.update(map(id, members))
+            self._driven.extend(members)
         elif isinstance(effect, Question):
             members = (effect,)
         if is_step(effect):
@@ -226,13 +217,13 @@ class Engine:
             kind = "step public" if effect.public else "step"
             link = self._link(kind, effect.name, str(occurrence), effect.schema_digest.hex(), "")
             return _Turn(effect, (), occurrence, link)
-        parts: list[str] = [effect.kind, str(len(members))]
-        keys: list[str] = []
-        for question in cast("tuple[Question, ...]", members):
-            key = self._wire_key(question)
-            keys.append(key)
+        questions = cast("tuple[Question, ...]", members)
+        named = {id(question): self._wire_key(question) for question in questions if question.key is not None}
+        keys = tuple(named.get(id(question)) or self._wire_key(question) for question in questions)
+        parts: list[str] = [effect.kind, str(len(questions))]
+        for question, key in zip(questions, keys, strict=True):
             parts += [question.kind, key, question.schema_digest.hex(), question.text]
-        return _Turn(effect, tuple(keys), 1, self._link(*parts))
+        return _Turn(effect, keys, 1, self._link(*parts))
 
     def _occurrence(self, kind: str, name: str) -> int:
         count = self._occurrences[kind, name] = self._occurrences.get((kind, name), 0) + 1
@@ -259,24 +250,24 @@ class Engine:
         if old.at == total:
             self._frontier = True
             if not isinstance(turn.effect, Question | Gather):
-                raise self._diverged(old, f"{turn.effect.label} at {self._where()}")
+                raise self._diverged(old, f"{turn.effect.label} at {self.where()}")
             if turn.link[:4] == old.journal.pending:
                 return self._live(turn, old.journal.partial, pending=True)
             self.changed = True
             return self._live(turn, None, pending=False)
         last = old.at == total - 1
         if turn.link[: 2 if last else 1] != old.journal.checks[old.at : old.at + (2 if last else 1)]:
-            raise self._diverged(old, f"{turn.effect.label} at {self._where()}")
+            raise self._diverged(old, f"{turn.effect.label} at {self.where()}")
         part, position = (
             (old.journal.server, old.server) if _server_side(turn.effect) else (old.journal.client, old.client)
         )
         if position == len(part):
-            raise self._diverged(old, f"{turn.effect.label} at {self._where()}")
+            raise self._diverged(old, f"{turn.effect.label} at {self.where()}")
         try:
             self._deliver(turn, part[position])
         except Exception as error:  # a validator of the author's may raise anything; all of it means: does not read
             raise self._diverged(
-                old, f"{turn.effect.label} at {self._where()}, which cannot read what was recorded"
+                old, f"{turn.effect.label} at {self.where()}, which cannot read what was recorded"
             ) from error
         old.at += 1
         if _server_side(turn.effect):
@@ -287,6 +278,11 @@ class Engine:
 
     def _live(self, turn: _Turn, partial: bytes | None, *, pending: bool) -> Outcome:
         effect = turn.effect
+        if self._new.events == MAX_EVENTS:
+            raise LimitExceeded(
+                f"{self.identity} has {MAX_EVENTS} events, the most a run may have, and goes on with {effect.label} at "
+                f"{self.where()}; ask several questions in one gather(...), and do more in one step"
+            )
         if is_step(effect):
             return Perform(effect, turn.occurrence)
         if isinstance(effect, Gather):
@@ -303,16 +299,22 @@ class Engine:
         Raises `NotRecordable` or `LimitExceeded`, or what decoding raises if the effect packed what it cannot read.
         """
         turn = cast("_Turn", self._turn)
-        try:
-            self._deliver(turn, pack(item, f"outcome of {turn.effect.label} at {turn.effect.origin}"))
-        except BaseException:
-            self.close()
-            raise
+        what = f"outcome of {turn.effect.label} at {turn.effect.origin}"
+        data = pack(item, what)
+        self._size += len(data)
+        if self._size > MAX_PART:
+            raise LimitExceeded(
+                f"{what} takes the run to {self._size} bytes of at most {MAX_PART}; record less, or names of what is "
+                "stored elsewhere"
+            )
+        self._largest = max(self._largest, (len(data), what))
+        self._deliver(turn, data)
 
     def _deliver(self, turn: _Turn, data: bytes) -> None:
         """Take one item into the new journal and set up how the flow goes on with it."""
         item = unpack(data)
         effect = turn.effect
+        self.asked += not is_step(effect)
         value: Any = None
         thrown: BaseException | None = None
         try:
@@ -340,12 +342,11 @@ class Engine:
         self._resume = lambda: self._flow.throw(error)
 
     def suspend(self, recorded: list[Any] | None = None) -> Journal:
-        """Stop at the questions `advance` gave last: the journal with them pending. The flow is unwound.
+        """The journal with the questions pending that `advance` gave last.
 
         `recorded` are the items of a gather, None where unanswered; they are kept if any is answered.
         """
         turn = cast("_Turn", self._turn)
-        self.close()
         journal = self._new
         links = self._chain[1:]
         journal.checks = b"".join(link[:1] for link in links[:-1]) + (links[-1][:2] if links else b"")
@@ -354,18 +355,20 @@ class Engine:
             journal.partial = pack(recorded, f"partial answers to {turn.effect.label}")
         return journal
 
-    def close(self) -> list[str]:
-        """Unwind the flow now, in this task and its own context; returns the effects it yielded meanwhile.
-
-        Raises `EffectMisused` for a flow that will not stop.
-        """
+    def unwinding(self) -> Generator[Any, Any, Unwound]:
+        """Unwind the flow now, in this task and its own context. See `frames.unwind`."""
         return unwind(self._flow, self._context, str(self.identity))
 
-    # ------------------------------------------------------------------ errors
+    @property
+    def largest(self) -> str:
+        """Which outcome recorded in this round takes most."""
+        return self._largest[1]
 
-    def _where(self) -> str:
+    def where(self) -> str:
         """`file:line in flow > helper`, the place the flow is suspended at."""
         return place(self._flow)
+
+    # ------------------------------------------------------------------ errors
 
     def _diverged(self, old: _Replay, now: str) -> FlowDiverged:
         journal, total = old.journal, old.journal.events

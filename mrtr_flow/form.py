@@ -14,14 +14,16 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
+from decimal import Decimal
 from functools import cached_property, lru_cache
 from typing import Any, Final, cast
 
 from mrtr_flow.errors import DefinitionError
 from mrtr_flow.grammar import Field, check, narrow, resolve
 from mrtr_flow.packing import Packing, compile_schema, options_of
-from mrtr_flow.plain import is_array, is_object
-from mrtr_flow.schema import Invalid, Shape, type_name
+from mrtr_flow.plain import fresh, is_array, is_object
+from mrtr_flow.schema import Invalid, shape_of, type_name
 
 __all__ = ("Form", "coerce", "form_for", "raw_form")
 
@@ -32,8 +34,11 @@ Content = dict[str, Any]
 class Form:
     """One form: what goes on the wire, how its answers are packed, and how they become a Python value."""
 
-    def __init__(self, schema: dict[str, Any], decode: Callable[[Content], Any], name: str) -> None:
+    def __init__(
+        self, schema: dict[str, Any], decode: Callable[[Content], Any], name: str, exact: frozenset[str] = frozenset()
+    ) -> None:
         self.schema: Final = schema
+        self._exact = exact
         self.name: Final = name
         self._decode = decode
 
@@ -66,7 +71,7 @@ class Form:
                     problems.append(f"{name}: missing")
                 continue
             try:
-                taken[name] = coerce(value, field)
+                taken[name] = coerce(value, field, exact=name in self._exact)
             except Invalid as error:
                 problems.append(f"{name}: {error}")
         if problems:
@@ -75,10 +80,17 @@ class Form:
         return taken
 
 
-@lru_cache(maxsize=1024)
 def form_for(annotation: Any) -> Form:
     """The form of a Python type, made once per type. Raises `DefinitionError` naming the field that cannot be asked."""
-    shape: Shape[Any] = Shape(annotation)
+    try:
+        return _form_for(repr(annotation), annotation)  # equal is not enough: see `shape_of`
+    except TypeError:  # not hashable
+        return _form_for.__wrapped__("", annotation)
+
+
+@lru_cache(maxsize=1024)
+def _form_for(spelling: str, annotation: Any) -> Form:
+    shape = shape_of(annotation)
     name = type_name(annotation)
     schema = shape.json_schema(names=True)
     defs: Mapping[str, Any] = schema.get("$defs", {})
@@ -106,7 +118,7 @@ def form_for(annotation: Any) -> Form:
         native = {**blanks, **{key: _native(value, fields[key]) for key, value in content.items()}}
         return shape.check_stable(native[VALUE] if wrapped else native)
 
-    return Form(sent, decode, name)
+    return Form(sent, decode, name, frozenset(key for key, field in fields.items() if field.exact))
 
 
 def raw_form(schema: Mapping[str, Any]) -> Form:
@@ -114,7 +126,11 @@ def raw_form(schema: Mapping[str, Any]) -> Form:
 
     Raises `DefinitionError` naming what the grammar lacks.
     """
-    return _raw_form(json.dumps(schema))
+    try:
+        text = json.dumps(fresh(schema))
+    except (TypeError, ValueError):
+        raise DefinitionError("form is not JSON; give plain dicts, lists and texts") from None
+    return _raw_form(text)
 
 
 @lru_cache(maxsize=1024)
@@ -152,64 +168,114 @@ def _native(value: Any, field: Field) -> Any:
     """Integer choices travel as text; the type's own validation wants the integers."""
     if not field.integers:
         return value
-    return [field.integers[item] for item in value] if is_array(value) else field.integers[value]
+    return [field.integers.get(item, item) for item in value] if is_array(value) else field.integers.get(value, value)
 
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
-_DECIMAL = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?")
-
-
-def coerce(value: Any, field: Mapping[str, Any]) -> Any:
+def coerce(value: Any, field: Mapping[str, Any], *, exact: bool = False) -> Any:
     """One field's value as clients really send it, in the type of the field. Raises `Invalid` with the reason.
 
     | field | taken as it is | coerced | asked again |
     |---|---|---|---|
-    | string | text within its limits | | anything else |
-    | string choice | a member | a title that only one member has | anything else |
-    | integer | whole numbers of any size | `5.0`; `"5"` | `5.5`, `true`, `"42xyz"`, not finite |
-    | number | finite numbers | `"5"`, `"5.5"` | `true`, not finite |
+    | string | text within its limits, `""` too | | anything else |
+    | string, `date` or `date-time` | the ISO spelling (RFC 3339) | | other orders |
+    | string, `email` or `uri` | `a@b`, `scheme:rest` | | anything else |
+    | string choice | a member | a title that only one member has; a whole number by its text | anything else |
+    | integer | whole numbers of any size | `5.0`; `"5"` | `5.5`, `true`, `"42xyz"`, `""`, not finite |
+    | number | numbers a float keeps exactly | `"5"`, `"5.5"` | `true`, too many digits, not finite |
     | boolean | `true`, `false` | `"true"`, `"false"` in any case | numbers, other text |
     | multi-select | lists of members | titles | anything else |
+
+    `null` is an absent field. An absent field takes its default, or is asked again if it is required. `exact` (a
+    Decimal) keeps every digit of a number that is sent as text.
     """
     kind = field["type"]
     if kind == "array":
-        if not is_array(value):
-            raise Invalid("choose from the list")
         members = _members(field["items"])
+        if not is_array(value):
+            raise Invalid(f"choose from {_options(members)}")
         chosen = [_member(item, members) for item in value]
         _within(len(chosen), field.get("minItems"), field.get("maxItems"), "choose at {} {}")
         return chosen
     if kind == "string":
         if members := _members(field):
             return _member(value, members)
-        if not isinstance(value, str):
-            raise Invalid("must be text")
-        _within(len(value), field.get("minLength"), field.get("maxLength"), "must have at {} {} characters")
-        return value
+        return _text(value, field)
     if kind == "boolean":
         if isinstance(value, str) and value.strip().lower() in ("true", "false"):
             return value.strip().lower() == "true"
         if not isinstance(value, bool):
             raise Invalid("answer true or false")
         return value
-    number = _number(value, kind)
-    _within(number, field.get("minimum"), field.get("maximum"), "must be at {} {}")
+    number = _whole(value) if kind == "integer" else _number(value, exact)
+    _within(
+        float(number) if isinstance(number, str) else number,
+        field.get("minimum"),
+        field.get("maximum"),
+        "must be at {} {}",
+    )
     return number
 
 
-def _number(value: Any, kind: str) -> int | float:
-    if isinstance(value, str):
-        text = value.strip()
-        if _INTEGER.fullmatch(text):
-            value = int(text)
-        elif _DECIMAL.fullmatch(text):
-            value = float(text)
-    if isinstance(value, float) and value.is_integer() and kind == "integer":
+_INTEGER = re.compile(r"[+-]?[0-9]{1,400}", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,3})?", re.ASCII)
+_FORMATS: Final = {
+    "date": (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII), "must be a date such as 2026-12-31"),
+    "date-time": (
+        re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9:.]{5,15}([Zz]|[+-][0-9]{2}:[0-9]{2})?", re.ASCII),
+        "must be a date and time such as 2026-12-31T09:30:00Z",
+    ),
+    "email": (re.compile(r"[^@\s]+@[^@\s]+"), "must be an email address"),
+    "uri": (re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+", re.ASCII), "must be a URI"),
+}
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
         return int(value)
-    if isinstance(value, bool) or not isinstance(value, int if kind == "integer" else int | float):
-        raise Invalid("must be a whole number" if kind == "integer" else "must be a number")
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise Invalid("must be a whole number")
+    return value
+
+
+def _number(value: Any, exact: bool) -> int | float | str:
+    text = value.strip() if isinstance(value, str) else None
+    if text is not None and not _DECIMAL.fullmatch(text):
         raise Invalid("must be a number")
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise Invalid("must be a number")
+    try:
+        near = float(value)
+    except OverflowError:
+        raise Invalid("must be a smaller number") from None
+    if not math.isfinite(near):
+        raise Invalid("must be a number")
+    if exact:
+        return cast("int | float", value) if text is None else text
+    if text is not None:
+        number: int | float = int(text) if _INTEGER.fullmatch(text) else near
+        kept = Decimal(text) == Decimal(repr(near))
+    else:
+        number = cast("int | float", value)
+        kept = number == near
+    if not kept:
+        raise Invalid("has more digits than can be kept")
+    return number
+
+
+def _text(value: Any, field: Mapping[str, Any]) -> str:
+    if not isinstance(value, str):
+        raise Invalid("must be text")
+    _within(len(value), field.get("minLength"), field.get("maxLength"), "must have at {} {} characters")
+    form = _FORMATS.get(field.get("format", ""))
+    if form is not None and not form[0].fullmatch(value):
+        raise Invalid(form[1])
+    if field.get("format") in ("date", "date-time"):
+        try:
+            datetime.fromisoformat(value)
+        except ValueError:
+            raise Invalid(_FORMATS[field["format"]][1]) from None
     return value
 
 
@@ -225,10 +291,17 @@ def _members(field: Mapping[str, Any]) -> dict[str, str]:
     pairs = options_of(field) or []
     titles = [title for _, title in pairs]
     by_title = {title: value for value, title in pairs if titles.count(title) == 1}
-    return by_title | {value: value for value, _ in pairs}
+    return {value: value for value, _ in pairs} | {t: v for t, v in by_title.items() if t not in dict(pairs)}
 
 
 def _member(value: Any, members: Mapping[str, str]) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
     if not isinstance(value, str) or value not in members:
-        raise Invalid("choose one of the given options")
+        raise Invalid(f"choose one of {_options(members)}")
     return members[value]
+
+
+def _options(members: Mapping[str, str]) -> str:
+    values = list(dict.fromkeys(members.values()))
+    return ", ".join(values[:10]) + (", ..." if len(values) > 10 else "")

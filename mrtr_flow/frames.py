@@ -3,59 +3,85 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
+from dataclasses import dataclass, field
+from functools import partial
 from types import FrameType
 from typing import Any, Final, TypeAlias
 
 from mrtr_flow import effects
-from mrtr_flow.errors import EffectMisused
 
-__all__ = ("Driven", "foreign", "place", "raised_at", "unwind")
+__all__ = ("Driven", "Unwound", "foreign", "place", "raised_at", "unwind")
 
 MAX_UNWIND: Final = 32
 Driven: TypeAlias = Generator[Any, Any, Any] | Coroutine[Any, Any, Any]
 
 
-def unwind(flow: Driven, context: Context, name: str) -> list[str]:
+@dataclass
+class Unwound:
+    """How a flow ended when it was unwound: the effects it yielded, which were dropped, and what is wrong with it."""
+
+    dropped: list[str] = field(default_factory=list[str])
+    fault: str | None = None
+
+
+def unwind(flow: Driven, context: Context, name: str) -> Generator[Any, Any, Unwound]:
     """Throw `GeneratorExit` into the flow until it ends, in this task and its own context.
 
-    Returns the effects it yielded meanwhile, which are dropped. Raises `EffectMisused` for a flow that raises
-    something else, or will not end.
+    A flow may await something else on its way out (a task group that closes). Left alone, that would break the event
+    loop, so it is yielded to the caller, who hands it to the loop; and then it is a fault: it would happen in every
+    round. Other faults: the flow raises something else, returns, or does not end.
     """
-    dropped: list[str] = []
-    state = (
-        inspect.getgeneratorstate(flow) if inspect.isgenerator(flow) else inspect.getcoroutinestate(_coroutine(flow))
-    )
+    unwound = Unwound()
+    state = _generator_state(flow) if inspect.isgenerator(flow) else inspect.getcoroutinestate(_coroutine(flow))
     if state.endswith("_CREATED"):
         flow.close()
     if not state.endswith("_SUSPENDED"):
-        return dropped
-
-    def throw() -> Any:
-        return flow.throw(GeneratorExit())
-
+        return unwound
+    leave: Callable[[], Any] = lambda: flow.throw(GeneratorExit())  # noqa: E731
+    resume = leave
     for _ in range(MAX_UNWIND):
         try:
-            yielded = context.run(throw)
-        except (GeneratorExit, StopIteration):
-            return dropped
-        except BaseExceptionGroup as group:
-            if group.split(GeneratorExit)[1] is None:
-                return dropped
-            raise EffectMisused(
-                f"{name} raised {type(group).__name__} while it was unwound; do not ask inside a task group"
-            ) from group
+            yielded = context.run(resume)
+        except GeneratorExit:
+            return unwound
+        except StopIteration:
+            unwound.fault = f"{name} returned while it was unwound; an `except` around a question must let it pass"
+            return unwound
+        except BaseExceptionGroup:
+            unwound.fault = f"{name} {_GROUP}"
+            return unwound
         except Exception as error:
-            raise EffectMisused(
-                f"{name} raised {type(error).__name__} at {raised_at(error)} while it was unwound; a `finally` around "
-                "a question runs every round and must not fail"
-            ) from error
-        dropped.append(yielded.label if isinstance(yielded, effects.Effect) else _cancel(yielded))
-    raise EffectMisused(
-        f"{name} does not unwind after {MAX_UNWIND} attempts; an `except` or `finally` around a question must not ask "
-        "again"
-    )
+            unwound.fault = f"{name} raised {type(error).__name__} at {raised_at(error)} {_FAILS}"
+            return unwound
+        if isinstance(yielded, effects.Effect):
+            unwound.dropped.append(yielded.label)
+            resume = leave
+            continue
+        unwound.fault = f"{name} {_GROUP}"
+        try:
+            value = yield yielded
+        except BaseException as error:
+            resume = partial(flow.throw, error)
+        else:
+            resume = partial(flow.send, value)
+    unwound.fault = f"{name} {_STAYS}"
+    return unwound
+
+
+_GROUP: Final = (
+    "asks inside a task group, or an `async with` that awaits when it is left, which would happen in every round; "
+    "ask before it or after it"
+)
+_FAILS: Final = "while it was unwound; a `finally` around a question runs every round and must not fail"
+_STAYS: Final = (
+    f"does not unwind after {MAX_UNWIND} attempts; an `except` or `finally` around a question must not ask again"
+)
+
+
+def _generator_state(flow: Any) -> str:
+    return inspect.getgeneratorstate(flow)
 
 
 def _coroutine(flow: Any) -> Coroutine[Any, Any, Any]:

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -33,10 +33,12 @@ _LIMITS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One form field: its schema as sent, whether null was allowed, and its integer choices by their text."""
+    """One form field: its schema as sent, whether null was allowed, whether every digit of a number counts, and its
+    integer choices by their text."""
 
     schema: dict[str, Any]
     optional: bool = False
+    exact: bool = False
     integers: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
@@ -54,7 +56,7 @@ def narrow(node: Node, defs: Node, place: str, title: str) -> Field:
 
     `title` is used where the schema has none.
     """
-    node, optional = _without_null(resolve(node, defs), defs)
+    node, optional, exact = _one_arm(resolve(node, defs), defs)
     many = node.get("type") == "array"
     if many and node.get("uniqueItems"):
         raise DefinitionError(
@@ -90,21 +92,20 @@ def narrow(node: Node, defs: Node, place: str, title: str) -> Field:
         out["default"] = _default(node["default"], out)
     if described := " ".join(filter(None, [node.get("description"), *notes])):
         out["description"] = described
-    return Field(out, optional, {str(option): option for option in options or () if isinstance(option, int)})
+    return Field(out, optional, exact, {str(option): option for option in options or () if isinstance(option, int)})
 
 
-def _without_null(node: Node, defs: Node) -> tuple[Node, bool]:
-    """A null union without its null, and whether there was one; a Decimal as a number."""
+def _one_arm(node: Node, defs: Node) -> tuple[Node, bool, bool]:
+    """A union as its only arm that is not null; whether null was allowed; whether it is a Decimal, sent as a number."""
     arms = [resolve(arm, defs) for arm in cast("list[Node]", node.get("anyOf", []))]
     if not arms:
-        return node, False
+        return node, False, False
     kept = [arm for arm in arms if arm.get("type") != "null"]
     optional = len(kept) < len(arms)
-    if [arm.get("type") for arm in kept] == ["number", "string"]:
-        kept = kept[:1]
-    if len(kept) != 1:
-        return node, optional
-    return {**kept[0], **{key: value for key, value in node.items() if key != "anyOf"}}, optional
+    exact = [arm.get("type") for arm in kept] == ["number", "string"]
+    if len(kept) != 1 and not exact:
+        return node, optional, False
+    return {**kept[0], **{key: value for key, value in node.items() if key != "anyOf"}}, optional, exact
 
 
 def _options(node: Node, place: str) -> list[str | int] | None:
@@ -147,18 +148,18 @@ def _limits(node: Node, kind: str, notes: list[str]) -> dict[str, Any]:
 
 
 def check(schema: Node) -> None:
-    """Hold a raw form against the grammar. Raises `DefinitionError` naming the keyword the grammar lacks."""
+    """Hold a raw form against the grammar. Raises `DefinitionError` naming what the grammar lacks."""
     unknown = sorted(set(schema) - {"$schema", "type", "properties", "required"})
     if unknown:
         raise DefinitionError(
             f"form has {unknown[0]!r} on top, which the grammar lacks; keep type, properties, required"
         )
-    if schema.get("type") != "object" or not isinstance(schema.get("properties"), dict):
+    properties: Any = schema.get("properties")
+    if schema.get("type") != "object" or not is_object(properties):
         raise DefinitionError("form is not an object with properties; give {'type': 'object', 'properties': {...}}")
-    properties = cast("dict[str, Any]", schema["properties"])
-    missing = [name for name in schema.get("required", ()) if name not in properties]
-    if missing:
-        raise DefinitionError(f"form requires {missing[0]!r}, which is not among its properties")
+    required: Any = schema.get("required", [])
+    if not _texts(required) or not set(required) <= set(properties):
+        raise DefinitionError("form requires what is not a list of its properties' names")
     for name, node in properties.items():
         _check_field(name, node)
 
@@ -168,28 +169,65 @@ def _check_field(name: str, node: Any) -> None:
     if not is_object(node) or not isinstance(kind, str) or kind not in _LIMITS:
         raise DefinitionError(f"field {name!r} has no type of the grammar; it has {', '.join(_LIMITS)}")
     own = {"string": ("enum", "oneOf", "enumNames"), "array": ("items",)}.get(kind, ())
-    unknown = sorted(set(node) - {"type", "title", "description", "default", *_LIMITS[kind], *own})
-    if unknown:
-        raise DefinitionError(
-            f"field {name!r} has {unknown[0]!r}, which the grammar lacks for {kind}; check it in the flow"
-        )
-    if "format" in node and node["format"] not in FORMATS:
-        raise DefinitionError(f"field {name!r} has format {node['format']!r}; the grammar has {', '.join(FORMATS)}")
+    for keyword, value in node.items():
+        if keyword not in ("type", *_ANNOTATIONS, *_LIMITS[kind], *own):
+            raise DefinitionError(
+                f"field {name!r} has {keyword!r}, which the grammar lacks for {kind}; check it in the flow"
+            )
+        if keyword in _VALUES and not _VALUES[keyword](value):
+            raise DefinitionError(f"field {name!r} has {keyword} {value!r}, which the grammar does not allow")
+    for least, most in (("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems")):
+        if least in node and most in node and node[least] > node[most]:
+            raise DefinitionError(f"field {name!r} has {least} {node[least]} over {most} {node[most]}")
     choices: Any = node.get("items") if kind == "array" else node
     if not is_object(choices) or (kind == "array" and set(choices) not in ({"type", "enum"}, {"anyOf"})):
         raise DefinitionError(f"field {name!r} has items other than one enumeration; give type and enum, or anyOf")
-    _check_choices(name, choices)
+    _check_choices(name, choices, choices if kind == "array" and "enum" in choices else {"type": "string"})
 
 
-def _check_choices(name: str, node: Node) -> None:
+def _check_choices(name: str, node: Node, typed: Node) -> None:
     values: Any = node.get("enum")
-    if values is not None and not (is_array(values) and values and all(isinstance(value, str) for value in values)):
+    if values is not None and not (values and _texts(values) and typed["type"] == "string"):
         raise DefinitionError(
-            f"field {name!r} has an enum with other things than text; use text and map it in the flow"
+            f"field {name!r} has an enum with other things than different texts; map them in the flow"
         )
-    if "enumNames" in node and len(node["enumNames"]) != len(values or ()):
+    if "enumNames" in node and not (is_array(node["enumNames"]) and len(node["enumNames"]) == len(values or ())):
         raise DefinitionError(f"field {name!r} has enumNames that do not match its enum")
     for keyword in ("oneOf", "anyOf"):
         arms: Any = node.get(keyword)
-        if arms is not None and not (arms and all(set(arm) == {"const", "title"} for arm in arms)):
+        if arms is None:
+            continue
+        if not is_array(arms) or not arms or not all(is_object(arm) and set(arm) == {"const", "title"} for arm in arms):
             raise DefinitionError(f"field {name!r} has {keyword} with other things than const and title")
+        if not _texts([arm["const"] for arm in arms]) or not all(isinstance(arm["title"], str) for arm in arms):
+            raise DefinitionError(
+                f"field {name!r} has {keyword} with other things than different texts and their titles"
+            )
+
+
+def _texts(value: Any) -> bool:
+    """Whether a JSON value is an array of different texts."""
+    return is_array(value) and all(isinstance(item, str) for item in value) and len(set(value)) == len(value)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+_ANNOTATIONS: Final = ("title", "description", "default")
+_VALUES: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "title": _is_text,
+    "description": _is_text,
+    "format": lambda value: value in FORMATS,
+    "minimum": _is_number,
+    "maximum": _is_number,
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _is_count),
+}

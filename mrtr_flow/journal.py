@@ -89,7 +89,10 @@ def pack(item: Any, what: str) -> bytes:
         raise LimitExceeded(
             f"{what} takes {len(data)} bytes of at most {MAX_PART}; keep it elsewhere and record its name"
         )
-    unpack(data)
+    try:
+        unpack(data)
+    except Corrupt:
+        raise LimitExceeded(f"{what} has too many parts, or is too deep; record less") from None
     return data
 
 

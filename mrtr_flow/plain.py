@@ -8,7 +8,7 @@ from typing import Any, Final, TypeGuard, cast
 
 from mrtr_flow.errors import NotRecordable
 
-__all__ = ("MAX_DEPTH", "check_plain", "is_array", "is_object")
+__all__ = ("MAX_DEPTH", "check_plain", "fresh", "is_array", "is_object")
 
 MAX_DEPTH: Final = 64
 
@@ -21,6 +21,13 @@ def is_object(value: Any) -> TypeGuard[Mapping[str, Any]]:
 def is_array(value: Any) -> TypeGuard[list[Any]]:
     """Whether a JSON value is an array."""
     return isinstance(value, list)
+
+
+def fresh(value: Any) -> Any:
+    """A copy of a JSON value that shares no object or array with it."""
+    if is_object(value):
+        return {name: fresh(item) for name, item in value.items()}
+    return [fresh(item) for item in value] if is_array(value) else value
 
 
 def check_plain(value: Any, path: str = "$", depth: int = 0) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 from mrtr_flow.definition import Definition, ResourceDefinition
 from mrtr_flow.errors import INTERNAL_ERROR, INVALID_PARAMS, NotRecordable, ProtocolError
-from mrtr_flow.plain import is_array, is_object
+from mrtr_flow.plain import fresh, is_array, is_object
 from mrtr_flow.schema import to_plain
 
 __all__ = ("PRIVATE", "complete", "failed", "input_required", "listed", "tool_error")
@@ -28,14 +28,14 @@ def listed(definition: Definition[..., Any]) -> dict[str, Any]:
         entry["title"] = definition.title
     if isinstance(definition, ResourceDefinition):
         return {"uriTemplate": str(definition.template), **entry, "mimeType": definition.mime_type}
-    schema = definition.parameters.json_schema
+    schema = fresh(definition.parameters.json_schema)
     if definition.method == "prompts/get":
         required = schema.get("required", ())
         entry["arguments"] = [{"name": name, "required": name in required} for name in schema["properties"]]
         return entry
     entry["inputSchema"] = schema
     if definition.output.json_schema is not None:
-        entry["outputSchema"] = definition.output.json_schema
+        entry["outputSchema"] = fresh(definition.output.json_schema)
     if definition.annotations is not None:
         entry["annotations"] = definition.annotations
     return entry

@@ -1,85 +1,53 @@
 """One round of one flow: open the token, replay, perform steps, judge answers, seal. The only place where layers meet.
 
 The runner owns nothing between rounds. The clock, random bytes and keys are passed in; it runs on asyncio and trio.
+
+Logs name flows, questions, steps, places and exception types. What an exception says may hold an answer, so it is
+logged at debug level only.
 """
 
 from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Mapping
+import types
+from collections.abc import Callable, Generator, Mapping
 from contextvars import copy_context
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-import anyio
 import anyio.to_thread
 
 from mrtr_flow import wire
+from mrtr_flow.calls import Call, Failed, Finished, InputRequired, Round
 from mrtr_flow.context import Current, derive, running
 from mrtr_flow.definition import Definition
 from mrtr_flow.engine import Asking, Engine, Perform, Raised, Returned
 from mrtr_flow.errors import (
     CapabilityMissing,
     DefinitionError,
+    EffectMisused,
     FlowDiverged,
     FlowError,
     InvalidToken,
+    LimitExceeded,
     NotAnswered,
+    NotRecordable,
     ProtocolError,
     StepError,
 )
-from mrtr_flow.journal import Corrupt, Journal
-from mrtr_flow.questions import MISSING, Gather, Wrong
+from mrtr_flow.frames import Unwound, raised_at
+from mrtr_flow.journal import Corrupt, Journal, pack
+from mrtr_flow.questions import MISSING, Gather, Question, Wrong
 from mrtr_flow.schema import Invalid
 from mrtr_flow.seal import Binding, KeyRing
 
-__all__ = ("Call", "Failed", "Finished", "InputRequired", "Runner")
+__all__ = ("Runner",)
 
+MAX_ANSWER: Final = 16 * 1024
 MAX_CHANGED: Final = 4
 WARN_ROUNDS: Final = 8
 _log = logging.getLogger("mrtr_flow")
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request, as it came: nothing in it is trusted. `host` is what the flow's host parameter receives."""
-
-    method: str
-    target: str
-    arguments: Any
-    state: Any = None
-    responses: Any = None
-    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    principal: str | None = None
-    host: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """The flow returned `value`."""
-
-    value: Any
-
-
-@dataclass(frozen=True, slots=True)
-class InputRequired:
-    """The flow asks: `requests` is `inputRequests`, `state` the token."""
-
-    requests: dict[str, Any]
-    state: str
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The call ends without a result, with a text for the model and a slug for the program."""
-
-    text: str
-    reason: str
-
-
-Round: TypeAlias = Finished | InputRequired | Failed
 
 
 class Runner:
@@ -107,72 +75,84 @@ class Runner:
         """Answer one request.
 
         Raises `ProtocolError` for what the protocol answers with an error object: a state that does not verify,
-        arguments or answers outside the schema, a missing capability.
+        arguments or answers outside the schema, a missing capability. Every other error of the flow is `Failed`.
         """
+        definition = self.definition
         arguments, canonical = wire.canonical(call.arguments)
         responses = wire.responses_of(call.responses)
         binding = Binding(call.method, call.target, canonical, call.principal)
         now = self._clock()
         journal = None if call.state is None else self._open(call.state, binding, now)
-        if journal is not None and journal.version != self.definition.version_tag:
+        if journal is not None and journal.version != definition.version_tag:
             return self._other_version()
         try:
-            decoded = self.definition.parameters.decode(self.definition.given(call.target, arguments))
+            decoded = definition.parameters.decode(definition.given(call.target, arguments))
+            return await _Run(self, call, binding, responses, now, journal, decoded).drive()
         except Invalid as error:
-            return Failed(f"arguments of {self.definition.name} are not valid: {error}", "invalid_arguments")
-        run_id = self._entropy(6) if journal is None else journal.run_id
-        if journal is None:
-            run_id = int(now).to_bytes(4, "big") + (run_id or b"") if self.definition.steps else None
-        run = _Run(self, call, binding, responses, now, journal, run_id, decoded)
-        try:
-            return await run.drive()
+            return Failed(f"arguments of {definition.name} are not valid: {error}", "invalid_arguments")
         except ProtocolError:
             raise
         except FlowDiverged as error:
-            _log.error("%s", error, exc_info=error.__cause__)
-            return Failed(
-                f"{self.definition.name} was changed while this call was under way, so it cannot go on; "
-                "call it again from the start",
-                "flow_changed",
-            )
+            text = f"{definition.name} was changed while this call was under way, so it cannot go on"
+            return self.fail(str(error), f"{text}; call it again from the start", "flow_changed", error)
+        except LimitExceeded as error:
+            text = f"{definition.name} carries more answers and results than its state can hold, so it ended"
+            return self.fail(f"{definition.label}: {error}", text, "too_large", error)
         except FlowError as error:
-            _log.error("%s failed: %s", self.definition.identity, error, exc_info=error.__cause__)
-            return Failed(f"{self.definition.failure} {self.definition.name}", "flow_failed")
+            return self.fail(f"{definition.label}: {error}", self.sorry, "flow_failed", error)
+        except Exception as error:
+            told = f"{definition.label} failed: {type(error).__name__} at {raised_at(error)}"
+            return self.fail(told, self.sorry, "flow_failed", error)
+
+    @property
+    def sorry(self) -> str:
+        """What a client is told about an error of the author's: nothing of it."""
+        return f"{self.definition.failure} {self.definition.name}"
+
+    def fail(self, log: str, text: str, reason: str, cause: BaseException) -> Failed:
+        """End a call for a reason that is in the log, not in the answer."""
+        _log.error("%s", log)
+        _log.debug("%s ended because of this", self.definition.label, exc_info=cause)
+        return Failed(text, reason, cause)
 
     def _open(self, state: Any, binding: Binding, now: float) -> Journal:
+        label = self.definition.label
         try:
             journal = Journal.decode(self._ring.open(state, binding, now).payload)
         except InvalidToken as error:
             hint = "; its key is gone with its process: set MRTR_KEYS" if self._ring.ephemeral else ""
-            _log.warning("requestState of %s refused: %s%s", self.definition.identity, error.reason, hint)
+            _log.warning("requestState of %s refused: %s%s", label, error.reason, hint)
             raise (wire.expired_state() if error.expired else wire.invalid_state()) from None
         except Corrupt as error:
-            _log.error("requestState of %s is authentic and does not read: %s", self.definition.identity, error)
+            _log.error("requestState of %s is authentic and does not read: %s", label, error)
             raise wire.invalid_state() from None
         if (journal.run_id is None) is self.definition.steps:
-            _log.warning("requestState of %s refused: steps= was changed", self.definition.identity)
+            _log.warning("requestState of %s refused: steps= was changed", label)
             raise wire.invalid_state()
-        if journal.run_id is not None and now >= int.from_bytes(journal.run_id[:4], "big") + self.definition.max_age:
-            _log.warning("requestState of %s refused: the run is older than max_age", self.definition.identity)
+        if journal.run_id is not None and now >= _started(journal.run_id) + self.definition.max_age:
+            _log.warning("requestState of %s refused: the run is older than max_age", label)
             raise wire.expired_state()
         return journal
 
     def _other_version(self) -> Failed:
-        known = "without version=" if self.definition.version is None else f"version {self.definition.version!r}"
-        _log.error(
-            "%s: a call of an unknown version arrived; this process knows the flow %s", self.definition.name, known
-        )
+        name, version = self.definition.name, self.definition.version
+        known = "without version=" if version is None else f"version {version!r}"
+        _log.error("%s: a call of an unknown version arrived; this process knows the flow %s", name, known)
         return Failed(
-            f"this call of {self.definition.name} was started by another version of it; this server knows the one "
-            f"{known}; call it again from the start",
+            f"this call of {name} was started by another version of it; this server knows the one {known}; "
+            "call it again from the start",
             "unknown_version",
         )
+
+    def new_run_id(self, now: float) -> bytes | None:
+        """Start, 4 bytes of Unix seconds, and 6 random bytes; None for a flow with steps=False."""
+        return int(now).to_bytes(4, "big") + self._entropy(6) if self.definition.steps else None
 
     def seal(self, journal: Journal, binding: Binding, now: float) -> str:
         """The token for a journal: good for ttl from now, and not beyond max_age."""
         expires = now + self.definition.ttl
         if journal.run_id is not None:
-            expires = min(expires, int.from_bytes(journal.run_id[:4], "big") + self.definition.max_age)
+            expires = min(expires, _started(journal.run_id) + self.definition.max_age)
         return self._ring.seal(journal.encode(), binding, int(expires))
 
 
@@ -184,30 +164,43 @@ class _Run:
         runner: Runner,
         call: Call,
         binding: Binding,
-        responses: dict[str, Mapping[str, Any]],
+        responses: Mapping[str, Mapping[str, Any]],
         now: float,
         journal: Journal | None,
-        run_id: bytes | None,
-        arguments: dict[str, Any],
+        arguments: Mapping[str, Any],
     ) -> None:
         self._runner = runner
-        self._definition = runner.definition
+        self._definition = definition = runner.definition
         self._call = call
         self._binding = binding
         self._responses = responses
         self._now = now
         self._journal = journal
-        self._run_id = run_id
-        self._current = Current(self._definition.name, call.principal, run_id)
-        context = copy_context()
-        context.run(running.set, self._current)
-        self._engine = Engine(
-            self._definition.identity, partial(self._definition.start, arguments, call.host), journal, context
-        )
+        self._run_id = runner.new_run_id(now) if journal is None else journal.run_id
+        self._current = Current(definition.name, call.principal, self._run_id)
         self._worked = False
         self._answered = False
+        self._failure: BaseException | None = None
+        context = copy_context()
+        context.run(running.set, self._current)
+        start = partial(definition.start, arguments, call.host)
+        self._engine = Engine(definition.identity, start, journal, context)
 
     async def drive(self) -> Round:
+        """Drive the flow to the end of the round, and unwind it, however the round ends."""
+        try:
+            ended = await self._drive()
+        except BaseException:
+            await _unwinding(self._engine.unwinding())
+            raise
+        unwound = await _unwinding(self._engine.unwinding())
+        if unwound.fault is not None and isinstance(ended, InputRequired):
+            raise EffectMisused(unwound.fault)
+        for label in unwound.dropped:
+            _log.warning("%s yields %s while it is unwound, which is dropped", self._definition.label, label)
+        return ended
+
+    async def _drive(self) -> Round:
         while True:
             outcome = self._engine.advance()
             match outcome:
@@ -225,28 +218,17 @@ class _Run:
     # ------------------------------------------------------------------ steps
 
     async def _perform(self, perform: Perform) -> None:
-        step = perform.step
+        step, definition = perform.step, self._definition
         if self._run_id is None:
-            self._engine.close()
-            raise DefinitionError(
-                f"{self._definition.name} performs {step.label} but has steps=False; drop that option"
-            )
+            raise DefinitionError(f"{definition.name} performs {step.label} but has steps=False; drop that option")
         self._worked = True
-        key = derive(
-            "idempotency",
-            self._run_id,
-            self._binding.owner.hex(),
-            self._binding.request.hex(),
-            self._binding.arguments.hex(),
-            "0",
-            "",
-            step.name,
-            str(perform.occurrence),
-        ).hex()[:32]
+        bound = self._binding
+        scope = (bound.owner.hex(), bound.request.hex(), bound.arguments.hex(), "0", "", step.name)
+        key = derive("idempotency", self._run_id, *scope, str(perform.occurrence)).hex()[:32]
         if self._runner.on_step is not None:
             self._runner.on_step(step.name, key)
         args, kwargs = step.arguments()
-        scope = running.set(self._current.in_step(key))
+        reset = running.set(self._current.in_step(key))
         try:
             if inspect.iscoroutinefunction(step.fn):
                 result = await step.fn(*args, **kwargs)
@@ -255,7 +237,8 @@ class _Run:
                 if inspect.isawaitable(result):
                     result = await result
         except Exception as error:
-            _log.info("%s of %s raised %s", step.label, self._definition.identity, type(error).__name__)
+            _log.info("%s of %s raised %s at %s", step.label, definition.label, type(error).__name__, raised_at(error))
+            self._failure = error
             item = step.failure(error)
         except BaseException as error:
             self._cancelled(step.label, error)
@@ -263,20 +246,20 @@ class _Run:
         else:
             item = step.pack(result)
         finally:
-            running.reset(scope)
+            running.reset(reset)
         self._engine.record(item)
 
     def _cancelled(self, label: str, error: BaseException) -> None:
-        """Throw a cancellation into the flow once; only that same one may come out of it."""
+        """Throw a cancellation into the flow once, so that it can clean up; it goes on in any case."""
         self._engine.throw(error)
         outcome = self._engine.advance()
-        if isinstance(outcome, Raised) and outcome.error is error:
-            return
-        self._engine.close()
-        raise FlowError(
-            f"{self._definition.identity} went on after {label} was cancelled; let the cancellation through, and do "
-            "not put a timeout or cancel scope around a step"
-        ) from error
+        if not (isinstance(outcome, Raised) and outcome.error is error):
+            _log.error(
+                "%s went on after %s was cancelled; let the cancellation through, and do not put a timeout or cancel "
+                "scope around a step",
+                self._definition.label,
+                label,
+            )
 
     # ------------------------------------------------------------------ questions
 
@@ -284,85 +267,117 @@ class _Run:
         """Take the answers this round brought, if they are for these questions. None: all are answered, go on."""
         wrong: dict[str, str] = {}
         recorded = list(asking.recorded)
-        taken = False
         if asking.pending or self._first_of_fresh_run():
             for index, (key, question) in enumerate(asking.questions.items()):
-                if recorded[index] is not None or key not in self._responses:
-                    continue
-                item = question.judge(self._responses[key])
-                if isinstance(item, Wrong):
-                    wrong[key] = item.reason
-                else:
-                    recorded[index] = item
-                    taken = True
+                if recorded[index] is None and key in self._responses:
+                    item = _judge(question, self._responses[key])
+                    if isinstance(item, Wrong):
+                        wrong[key] = item.reason
+                    else:
+                        recorded[index] = item
         self._answered = True
         for index, question in enumerate(asking.questions.values()):
             if recorded[index] is None and not wire.declared(self._call.capabilities, question.requires):
                 recorded[index] = MISSING
-                taken = True
         if None not in recorded:
             self._engine.record(recorded if isinstance(asking.effect, Gather) else recorded[0])
             return None
-        return self._suspend(asking, recorded, wrong, taken)
+        return self._suspend(asking, recorded, wrong)
 
     def _first_of_fresh_run(self) -> bool:
         """Answers without state count only where they cannot skip anything, nor depend on this round alone."""
         return self._journal is None and not (self._answered or self._worked or self._current.used)
 
-    def _suspend(self, asking: Asking, recorded: list[Any], wrong: Mapping[str, str], taken: bool) -> Round:
-        old = self._journal
-        before = old.wrong if old is not None and asking.pending else 0
+    def _suspend(self, asking: Asking, recorded: list[Any], wrong: Mapping[str, str]) -> Round:
+        old, definition = self._journal, self._definition
+        grew = recorded != asking.recorded
+        before = 0 if old is None or grew or not asking.pending else old.wrong
         count = before + (1 if wrong else 0)
         for key, reason in wrong.items():
-            question = asking.questions[key]
-            if count >= question.attempts:
-                self._engine.close()
+            if count >= asking.questions[key].attempts:
                 return Failed(
-                    f"question {key!r} of {self._definition.name} was answered wrongly {count} times, so the call "
-                    f"ended; the last answer was not taken: {reason}",
+                    f"question {key!r} of {definition.name} was answered wrongly {count} times, so the call ended; "
+                    f"the last answer was not taken: {reason}",
                     "wrong_answers",
                 )
-        changed = (old.changed if old is not None else 0) + (1 if self._engine.changed else 0)
-        if changed > MAX_CHANGED:
-            self._engine.close()
-            raise FlowDiverged(
-                f"{self._definition.identity} asked another question than before {changed} times in one run; its text "
-                "depends on more than arguments and answers, or two versions are serving"
-            )
+        changed = 0 if old is None else old.changed
+        if self._engine.changed:
+            changed += 1
+            named = f"{', '.join(asking.questions)} at {self._engine.where()}"
+            _log.warning("%s asks another question than before: %s", definition.label, named)
+            if changed > MAX_CHANGED:
+                return self._changed_too_often(named)
         requests = {
             key: question.request(wrong.get(key))
             for (key, question), item in zip(asking.questions.items(), recorded, strict=True)
             if item is None
         }
-        journal = self._engine.suspend(recorded)
-        if asking.pending and not taken and not wrong:
+        if asking.pending and not grew and not wrong:
             return InputRequired(requests, self._call.state)  # nothing happened: the same question, the same token
-        journal.run_id, journal.version = self._run_id, self._definition.version_tag
+        journal = self._engine.suspend(recorded)
+        journal.run_id, journal.version = self._run_id, definition.version_tag
         journal.wrong, journal.changed = count, changed
-        rounds = journal.events + 1
-        if rounds > WARN_ROUNDS:
+        if self._engine.asked + 1 > WARN_ROUNDS:
             _log.warning(
-                "%s has %d events and asks again; common clients stop after 9 or 10 rounds: "
+                "%s asked %d times and asks again; common clients stop after 9 or 10 rounds: "
                 "ask several questions in one gather(...)",
-                self._definition.identity,
-                journal.events,
+                definition.label,
+                self._engine.asked,
             )
-        return InputRequired(requests, self._runner.seal(journal, self._binding, self._now))
+        try:
+            return InputRequired(requests, self._runner.seal(journal, self._binding, self._now))
+        except LimitExceeded as error:
+            raise LimitExceeded(
+                f"{error}; most of it is the {self._engine.largest}: record less, or names of what is stored elsewhere"
+            ) from None
+
+    def _changed_too_often(self, named: str) -> Failed:
+        definition = self._definition
+        error = FlowDiverged(
+            f"{definition.label} asked another question than before {MAX_CHANGED + 1} times in one run: {named}; its "
+            "text depends on more than arguments and answers (put time and chance into a step), or two versions are "
+            "serving"
+        )
+        text = f"{definition.name} asked another question each time, so it cannot go on; call it again from the start"
+        return self._runner.fail(str(error), text, "question_changed", error)
 
     # ------------------------------------------------------------------ ends
 
     def _raised(self, error: BaseException) -> Round:
-        name = self._definition.name
+        definition, runner = self._definition, self._runner
         match error:
             case NotAnswered():
-                return Failed(f"{error}, so {name} stopped without a result", "not_answered")
+                return Failed(f"{error}, so {definition.name} stopped without a result", "not_answered", error)
             case CapabilityMissing():
                 raise wire.missing_capability(error.required) from None
             case StepError():
-                _log.error("%s ended: step %r raised %s", self._definition.identity, error.step, error.type)
-                return Failed(f"{self._definition.failure} {name}: step {error.step!r} failed", "step_failed")
+                cause = self._failure or error
+                told = f"{definition.label} ended: step {error.step!r} raised {error.type} at {raised_at(cause)}"
+                return runner.fail(told, f"{runner.sorry}: step {error.step!r} failed", "step_failed", cause)
             case Exception():
-                _log.error("%s raised %s", self._definition.identity, type(error).__name__, exc_info=error)
-                return Failed(f"{self._definition.failure} {name}", "flow_failed")
+                told = f"{definition.label} raised {type(error).__name__} at {raised_at(error)}"
+                return runner.fail(told, runner.sorry, "flow_failed", error)
             case _:
                 raise error
+
+
+def _judge(question: Question, response: Mapping[str, Any]) -> Any:
+    """A client's answer as the item to record, or `Wrong`: for its kind, its form, or its length."""
+    item = question.judge(response)
+    if isinstance(item, Wrong):
+        return item
+    try:
+        size = len(pack(item, "answer"))
+    except (LimitExceeded, NotRecordable):
+        return Wrong("it is too long")
+    return item if size <= MAX_ANSWER else Wrong(f"it takes {size} bytes of at most {MAX_ANSWER}")
+
+
+@types.coroutine
+def _unwinding(unwinding: Generator[Any, Any, Unwound]) -> Generator[Any, Any, Unwound]:
+    """Hand what a flow awaits on its way out to the event loop."""
+    return (yield from unwinding)
+
+
+def _started(run_id: bytes) -> int:
+    return int.from_bytes(run_id[:4], "big")

@@ -12,16 +12,14 @@ Rules:
 from __future__ import annotations
 
 import dataclasses
-import datetime
-import decimal
+import inspect
 import json
-import math
 import sys
 import types
 import typing
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Generic, TypeVar, Union, cast, get_args, get_origin
 
 import typing_extensions
@@ -31,13 +29,14 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import PydanticSerializationError, SchemaError, core_schema, to_jsonable_python
 
 from mrtr_flow.errors import DefinitionError, FlowError, NotRecordable
+from mrtr_flow.fidelity import difference
 from mrtr_flow.packing import ANY, Packing, compile_schema
-from mrtr_flow.plain import check_plain, is_object
+from mrtr_flow.plain import check_plain, fresh
 
-__all__ = ("Invalid", "Output", "Parameters", "Shape", "to_plain", "type_hints", "type_name")
+__all__ = ("Invalid", "Output", "Parameters", "Shape", "shape_of", "to_plain", "type_hints", "type_name")
 
 T = TypeVar("T")
-_UNUSABLE = (PydanticUserError, SchemaError, NameError, TypeError, ValueError)
+_UNUSABLE = (PydanticUserError, SchemaError, NameError, TypeError, ValueError, RecursionError)
 _BLOCK_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
 
 
@@ -58,13 +57,14 @@ def type_hints(fn: Any, *names: str) -> dict[str, Any]:
     Raises `NameError` for a name that is not defined (yet).
     """
     hints: Mapping[str, Any] = fn.__annotations__
-    cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True) if hasattr(fn, "__code__") else ()
+    inner = inspect.unwrap(fn)  # a decorator's wrapper lives in another module than the names it repeats
+    cells = zip(inner.__code__.co_freevars, inner.__closure__ or (), strict=True) if hasattr(inner, "__code__") else ()
     enclosing: dict[str, Any] = {}
     for name, cell in cells:
         with suppress(ValueError):  # a cell that is still empty
             enclosing[name] = cell.cell_contents
     wanted = types.SimpleNamespace(__annotations__={name: hints[name] for name in names or hints})
-    return typing.get_type_hints(wanted, getattr(fn, "__globals__", {}), enclosing, include_extras=True)
+    return typing.get_type_hints(wanted, getattr(inner, "__globals__", {}), enclosing, include_extras=True)
 
 
 class _NamedMembers(GenerateJsonSchema):
@@ -107,29 +107,40 @@ class Shape(Generic[T]):
         return ANY if self.annotation is Any else compile_schema(self.json_schema("serialization"))
 
     def decode(self, plain: Any) -> T:
-        """A JSON value as the Python value. Raises `Invalid`."""
+        """A JSON value as the Python value; the type gets a copy of its own. Raises `Invalid`."""
         try:
-            return self._adapter.validate_python(plain, by_alias=True, by_name=True)
+            return self._adapter.validate_python(fresh(plain), by_alias=True, by_name=False)
         except ValidationError as error:
             try:  # strict models take a date as text only from JSON
-                return self._adapter.validate_json(json.dumps(plain), by_alias=True, by_name=True)
+                return self._adapter.validate_json(json.dumps(plain), by_alias=True, by_name=False)
             except (ValidationError, ValueError):
                 raise Invalid(_describe(error)) from None
+        except Exception as error:  # a validator of the author's may raise anything; its text may hold the value
+            raise Invalid(f"is not accepted ({type(error).__name__})") from None
 
     def encode(self, value: Any) -> Any:
-        """A Python value as a JSON value. Raises `NotRecordable`."""
+        """A Python value as a JSON value, everything in it that decodes again. Raises `NotRecordable`."""
         if self.annotation is Any:
             check_plain(value)
             return value
+        return self._dump(value, round_trip=True)
+
+    def render(self, value: Any) -> Any:
+        """A Python value as its JSON schema promises it, computed fields included. Raises `NotRecordable`."""
+        return self._dump(value, round_trip=False)
+
+    def _dump(self, value: Any, *, round_trip: bool) -> Any:
         try:
-            return self._adapter.dump_python(
-                value, mode="json", by_alias=True, round_trip=True, warnings="error", exclude_none=False
+            plain = self._adapter.dump_python(
+                value, mode="json", by_alias=True, round_trip=round_trip, warnings="error", exclude_none=False
             )
-        except (PydanticSerializationError, ValueError, TypeError) as error:
+            json.dumps(plain, allow_nan=False)
+        except Exception as error:  # a serializer of the author's may raise anything; its text may hold the value
             raise NotRecordable(
-                f"value of type {type(value).__name__} is not a {type_name(self.annotation)}: {_first_line(error)}; "
-                "return the annotated type"
-            ) from error
+                f"value of type {type(value).__name__} cannot be sent as {type_name(self.annotation)} "
+                f"({type(error).__name__}); return the annotated type, with finite numbers"
+            ) from None
+        return plain
 
     def record(self, value: Any) -> Any:
         """Encode `value` and prove that decoding gives it back, twice. Raises `NotRecordable` naming the path."""
@@ -138,7 +149,7 @@ class Shape(Generic[T]):
             first, second = self.decode(plain), self.decode(plain)
         except Invalid as error:
             raise NotRecordable(f"value does not decode as {type_name(self.annotation)}: {error}") from None
-        path = _difference(value, first) or _difference(first, second)
+        path = difference(value, first) or difference(first, second)
         if path is not None:
             raise NotRecordable(
                 f"value of type {type_name(self.annotation)} changes at {path} when it is recorded and replayed; "
@@ -150,7 +161,7 @@ class Shape(Generic[T]):
     def check_stable(self, plain: Any) -> T:
         """Decode `plain` twice and return the value. Raises `Invalid`, or `NotRecordable` if the two differ."""
         first, second = self.decode(plain), self.decode(plain)
-        path = _difference(first, second)
+        path = difference(first, second)
         if path is not None:
             raise NotRecordable(
                 f"answer of type {type_name(self.annotation)} decodes to another value each time at {path}; "
@@ -158,6 +169,20 @@ class Shape(Generic[T]):
                 path,
             )
         return first
+
+
+def shape_of(annotation: Any) -> Shape[Any]:
+    """The shape of a type, made once per type. Raises `DefinitionError`."""
+    try:
+        # typing calls Literal["a", "b"] and Literal["b", "a"] equal, and their packings are not: hence the spelling
+        return _shape_of(repr(annotation), annotation)
+    except TypeError:  # not hashable
+        return Shape(annotation)
+
+
+@lru_cache(maxsize=1024)
+def _shape_of(spelling: str, annotation: Any) -> Shape[Any]:
+    return Shape(annotation)
 
 
 class Parameters:
@@ -183,13 +208,43 @@ class Parameters:
             raise DefinitionError(f"signature of {owner} cannot be used: {_first_line(error)}") from error
         self.json_schema.pop("title", None)
         self.json_schema.setdefault("properties", {})
+        for name, (annotation, default) in fields.items():
+            if default is not ... and not isinstance(default, FieldInfo):
+                self._check_default(owner, name, annotation, default)
+
+    @staticmethod
+    def _check_default(owner: str, name: str, annotation: Any, default: Any) -> None:
+        try:
+            TypeAdapter(_readable(annotation)).validate_python(default)
+        except ValidationError as error:
+            raise DefinitionError(
+                f"default of parameter {name!r} of {owner} is not of its type: {_describe(error)}"
+            ) from None
+
+    @cached_property
+    def digest(self) -> bytes:
+        """32 bytes that change when arguments would be read differently."""
+        return compile_schema(self.json_schema).digest
 
     def decode(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Validated keyword arguments, decoded afresh. Raises `Invalid`."""
+        """Validated keyword arguments, decoded afresh. Raises `Invalid`, or `NotRecordable` for what is drawn."""
+        first, second = self._decode(arguments), self._decode(arguments)
+        path = difference(first, second)
+        if path is not None:
+            raise NotRecordable(
+                f"argument at {path} decodes to another value each round; remove the default_factory or validator that "
+                "draws it, and use current().uuid4() or a step",
+                path,
+            )
+        return first
+
+    def _decode(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         try:
-            model = self._model.model_validate(arguments, by_alias=True, by_name=False)
+            model = self._model.model_validate(fresh(arguments), by_alias=True, by_name=False)
         except ValidationError as error:
             raise Invalid(_describe(error)) from None
+        except Exception as error:  # a validator of the author's may raise anything; its text may hold the value
+            raise Invalid(f"arguments are not accepted ({type(error).__name__})") from None
         return {name: getattr(model, field) for field, name in self._names.items()}
 
 
@@ -202,61 +257,31 @@ class Output:
         self._wrapped = False
         if annotation is Any or _is_blocks(annotation):
             return
-        self._wrapped = not _is_object(annotation)
         self._shape = Shape(annotation)
         schema = self._shape.json_schema("serialization")
+        defs = schema.get("$defs", {})
+        root = {**defs[schema["$ref"].rpartition("/")[2]], "$defs": defs} if "$ref" in schema else schema
+        self._wrapped = not _is_object(annotation) or root.get("type") != "object"
         if self._wrapped:
-            defs = schema.pop("$defs", None)
-            schema = {"type": "object", "properties": {"result": schema}, "required": ["result"]}
-            if defs is not None:
-                schema["$defs"] = defs
-        elif "$ref" in schema:
-            schema = {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}
-        self.json_schema = schema
+            schema = {key: value for key, value in schema.items() if key != "$defs"}
+            root = {"type": "object", "properties": {"result": schema}, "required": ["result"]}
+            if defs:
+                root["$defs"] = defs
+        self.json_schema = root
 
     def encode(self, value: Any) -> tuple[list[dict[str, Any]], Any]:
         """`(content blocks, structured content or None)` of a CallToolResult. Raises `NotRecordable`."""
-        blocks = _blocks(value)
+        try:
+            blocks = _blocks(value)
+        except (PydanticSerializationError, ValueError, TypeError) as error:
+            raise NotRecordable(
+                f"result of type {type(value).__name__} cannot be sent as JSON ({type(error).__name__}); "
+                "annotate the flow's return type"
+            ) from None
         if self._shape is None:
             return blocks, None
-        plain = self._shape.encode(value)
+        plain = self._shape.render(value)
         return blocks, {"result": plain} if self._wrapped else plain
-
-
-def _difference(a: Any, b: Any, path: str = "$") -> str | None:
-    """The path of the first place where two values differ in value or type, or None."""
-    if type(a) is not type(b):
-        return path
-    if isinstance(a, set | frozenset):
-        return path  # its order is another one in the next process
-    parts = _parts(a, path), _parts(b, path)
-    if parts[0] is not None and parts[1] is not None:
-        if list(parts[0]) != list(parts[1]):
-            return path
-        return next((found for at in parts[0] if (found := _difference(parts[0][at], parts[1][at], at))), None)
-    if isinstance(a, float):
-        same = (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)
-    elif isinstance(a, decimal.Decimal):
-        same = a.as_tuple() == b.as_tuple()
-    elif isinstance(a, datetime.datetime | datetime.time):
-        same = a == b and a.fold == b.fold and str(a.tzinfo) == str(b.tzinfo)
-    else:
-        same = bool(a == b)
-    return None if same else path
-
-
-def _parts(value: Any, path: str) -> dict[str, Any] | None:
-    """What a composite value is made of, by path in a fixed order, or None."""
-    items: Any = None
-    if isinstance(value, BaseModel):
-        items = {**value.__dict__, **(value.__pydantic_extra__ or {})}.items()
-    elif dataclasses.is_dataclass(value):
-        items = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
-    elif is_object(value):
-        items = sorted(value.items(), key=lambda item: repr(item[0]))
-    elif isinstance(value, list | tuple):
-        return {f"{path}[{index}]": item for index, item in enumerate(cast("Sequence[Any]", value))}
-    return None if items is None else {f"{path}.{name}": item for name, item in items}
 
 
 def _readable(annotation: Any) -> Any:
@@ -285,7 +310,8 @@ def _with_readable_arguments(annotation: Any) -> Any:
         return Union[tuple(map(_readable, args))]  # noqa: UP007
     if isinstance(annotation, types.GenericAlias) and args:
         return types.GenericAlias(cast("type", annotation.__origin__), tuple(map(_readable, args)))
-    return annotation
+    spelled = getattr(annotation, "copy_with", None)  # List[...], Sequence[...] and their kin
+    return spelled(tuple(map(_readable, args))) if args and spelled is not None else annotation
 
 
 def _is_object(annotation: Any) -> bool:

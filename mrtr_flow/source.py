@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
-from collections.abc import Callable, Mapping
-from typing import Any, Final, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from mrtr_flow.effects import MISSING_KEYWORD
 from mrtr_flow.elicitation import ask, ask_url, confirm
@@ -36,31 +35,57 @@ def check_kind(fn: Any, name: str) -> None:
 
 
 def check_undriven(fn: Callable[..., Any], name: str) -> None:
-    """Refuse effects that the source makes and provably does not drive: alone on a line, in a condition, returned."""
+    """Raise `DefinitionError` for effects that are made and provably not driven.
+
+    Those are: alone on a line, in a condition, a comparison, a format or an assertion, returned, or given to a step.
+    """
+    inner = inspect.unwrap(fn)
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(fn)))
+        lines, start = inspect.getsourcelines(inner)
+        indented = lines[0][:1].isspace()
+        tree = ast.parse(("if 1:\n" if indented else "") + "".join(lines))
     except (OSError, TypeError, SyntaxError, ValueError):
         return  # no source (a REPL, a frozen app): the engine reports them when the flow completes
-    scope: Mapping[str, Any] = getattr(fn, "__globals__", {})
-    for node in ast.walk(tree):
-        places: list[ast.expr | None] = []
-        if isinstance(node, ast.Expr | ast.Return):
-            places.append(node.value)
-        elif isinstance(node, ast.If | ast.While | ast.IfExp):
-            places.append(node.test)
-        elif isinstance(node, ast.BoolOp):
-            places.extend(node.values)
-        elif isinstance(node, ast.UnaryOp):
-            places.append(node.operand)
-        elif isinstance(node, ast.Compare):
-            places.extend((node.left, *node.comparators))
-        elif isinstance(node, ast.FormattedValue):
-            places.append(node.value)
-        for place in places:
+    before = start - (2 if indented else 1)
+    own = {*inner.__code__.co_varnames, *inner.__code__.co_cellvars}
+    scope = {key: value for key, value in inner.__globals__.items() if key not in own}
+    function = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    for node in _inside(function):
+        for place in _undriven_places(node, scope):
             maker = _maker(place, scope)
             if maker is not None:
-                line = fn.__code__.co_firstlineno + cast("ast.expr", place).lineno - 1
+                line = before + place.lineno
                 raise DefinitionError(f"{maker}(...) on line {line} of {name} is not driven: {MISSING_KEYWORD}")
+
+
+def _inside(function: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function, without those of functions and classes inside it: what they return is theirs."""
+    for child in ast.iter_child_nodes(function):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            yield child
+            yield from _inside(child)
+
+
+def _undriven_places(node: ast.AST, scope: Mapping[str, Any]) -> Iterator[ast.expr]:
+    if isinstance(node, ast.Expr | ast.Return | ast.FormattedValue) and node.value is not None:
+        yield node.value
+    elif isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
+        yield from _truth(node.test)
+    elif isinstance(node, ast.UnaryOp):
+        yield from _truth(node.operand)
+    elif isinstance(node, ast.Compare):
+        yield from (node.left, *node.comparators)
+    elif isinstance(node, ast.Call) and _maker(node, scope) == "step":
+        yield from (*node.args, *(keyword.value for keyword in node.keywords))
+
+
+def _truth(node: ast.expr) -> Iterator[ast.expr]:
+    """What is asked for its truth in a condition."""
+    if isinstance(node, ast.BoolOp):
+        for value in node.values:
+            yield from _truth(value)
+    else:
+        yield node
 
 
 def _maker(node: ast.expr | None, scope: Mapping[str, Any]) -> str | None:

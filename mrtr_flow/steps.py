@@ -9,15 +9,15 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import types
 import typing
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, ClassVar, Final, ParamSpec, Self, TypeGuard, TypeVar, cast, overload
 
 from mrtr_flow.effects import Effect, created, made_at, note
 from mrtr_flow.errors import DefinitionError, NotRecordable, StepError
-from mrtr_flow.schema import Shape, type_hints
+from mrtr_flow.schema import Shape, shape_of, type_hints
 
 __all__ = ("Step", "host_class", "is_step", "step")
 
@@ -25,6 +25,7 @@ R = TypeVar("R")
 P = ParamSpec("P")
 
 _FAILED: Final = -2
+MAX_TEXT: Final = 1000
 _HOSTS: Final = ("mcp", "fastmcp")
 
 
@@ -42,11 +43,15 @@ class Step(Effect[R]):
 
     @property
     def name(self) -> str:
-        return self.key or str(getattr(self.fn, "__name__", type(self.fn).__name__))
+        """`key`, or the function's name. Raises `DefinitionError` for a lambda, which has none."""
+        name = self.key or _function_name(self.fn)
+        if name == "<lambda>":
+            raise DefinitionError(f"step at {self.origin} is a lambda, which has no name; give it .options(key=...)")
+        return name
 
     @property
     def label(self) -> str:
-        return f"step({self.name})"
+        return f"step({self.key or _function_name(self.fn)})"
 
     def options(self, *, key: str | None = None, public: bool | None = None) -> Self:
         """The same step with another name in the journal (`key`), or with a result the client may see (`public`).
@@ -63,7 +68,8 @@ class Step(Effect[R]):
 
     @property
     def shape(self) -> Shape[Any]:
-        return _result_shape(self.fn)
+        """The type of the result."""
+        return shape_of(_returned(self.fn))
 
     @property
     def schema_digest(self) -> bytes:
@@ -84,11 +90,15 @@ class Step(Effect[R]):
             ) from error
 
     def failure(self, error: BaseException) -> Any:
-        """An exception as it is recorded: qualified type and text, never the object."""
+        """An exception as it is recorded: qualified type and text, never the object.
+
+        Only a public step's result may be compressed beside the client's words, not what an exception says: a public
+        step records the type alone.
+        """
         kind = type(error)
         name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
         try:
-            text = str(error)
+            text = "" if self.public else str(error)[:MAX_TEXT]
         except Exception:  # a broken __str__ must not hide the failure
             text = ""
         return {_FAILED: [self.name, name, text]}
@@ -115,34 +125,45 @@ def step(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Step[Any]:
     """
     if not callable(cast("object", fn)):
         raise DefinitionError(f"step was given a {type(fn).__name__}, not a function; write step(fn, arguments)")
-    if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
-        raise DefinitionError(
-            f"step was given the generator {fn.__name__}; a helper that asks is called with `yield from`"
-        )
+    inner = inspect.unwrap(fn)
+    if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner) or getattr(fn, "is_flow", False):
+        name = _function_name(fn)
+        raise DefinitionError(f"step was given {name}, which asks by itself; call it with `yield from {name}(...)`")
     effect = Step[Any](fn, args, kwargs, origin=made_at())
-    _result_shape(fn)
+    try:
+        _ = effect.shape
+    except DefinitionError as error:
+        raise DefinitionError(f"result of {effect.label} at {effect.origin} cannot be recorded: {error}") from None
     note(effect)
     return effect
 
 
-@lru_cache(maxsize=1024)
-def _result_shape(fn: Callable[..., Any]) -> Shape[Any]:
+def _function_name(fn: Callable[..., Any]) -> str:
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    return str(getattr(fn, "__name__", type(fn).__name__))
+
+
+def _returned(fn: Callable[..., Any]) -> Any:
+    """The type a function returns, or `Any`. Raises `DefinitionError` for a name that cannot be seen."""
     while isinstance(fn, functools.partial):
         fn = fn.func
     if isinstance(fn, type):
-        return Shape(fn)
+        return fn
     target = fn if inspect.isroutine(fn) else getattr(fn, "__call__", fn)  # noqa: B004
     target = getattr(target, "__func__", target)
     if "return" not in getattr(target, "__annotations__", {}):
-        return Shape(Any)
+        return Any
     try:
         annotation = type_hints(target, "return")["return"]
     except NameError as error:
         raise DefinitionError(
-            f"return type of step {target.__name__} names {error.name!r}, which cannot be seen from its module; "
+            f"return type of {target.__name__} names {error.name!r}, which cannot be seen from its module; "
             "define it at module level"
         ) from error
-    return Shape(annotation)
+    if typing.get_origin(annotation) in (Awaitable, Coroutine):
+        return typing.get_args(annotation)[-1]
+    return annotation
 
 
 def is_step(effect: object) -> TypeGuard[Step[Any]]:
@@ -152,7 +173,10 @@ def is_step(effect: object) -> TypeGuard[Step[Any]]:
 
 def host_class(annotation: Any) -> bool:
     """Whether a class is a host's request context (`Context` of an MCP SDK): bound by the adapter, never recorded."""
-    annotation = typing.get_origin(annotation) or annotation
+    origin = typing.get_origin(annotation)
+    if origin in (typing.Annotated, typing.Union, types.UnionType):
+        return any(map(host_class, typing.get_args(annotation)))
+    annotation = origin or annotation
     if not isinstance(annotation, type):
         return False
     bases = annotation.__mro__  # `Context[State]` is a class of its own, made by pydantic
@@ -164,5 +188,5 @@ def _copied(value: Any) -> Any:
         return value
     try:
         return copy.deepcopy(value)
-    except TypeError:  # a handle (lock, socket, pool) is no value: there is nothing of it to protect
+    except Exception:  # a handle (lock, socket, pool) is no value: there is nothing of it to protect
         return value

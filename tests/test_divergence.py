@@ -182,7 +182,8 @@ def test_a_question_that_changes_every_round_ends_after_four_changes(caplog: pyt
         t.answer("yes")
         assert t.asked
     t.answer("yes")
-    assert t.failure.reason == "flow_changed"
+    assert t.failure.reason == "question_changed"
+    assert caplog.text.count("asks another question than before: ask at test_divergence.py:") == 5
     assert "or two versions are serving" in caplog.text
 
 

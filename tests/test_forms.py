@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 
 from mrtr_flow import DefinitionError, Flow, ask, flow
 from mrtr_flow.form import form_for, raw_form
+from mrtr_flow.schema import Invalid
 from tests.helpers import tester
 
 
@@ -183,6 +184,15 @@ def test_the_types_own_validators_ask_again_with_their_reason() -> None:
         ({"type": "integer", "default": 5.5}, "default"),
         ({"type": "string", "enum": ["a"], "default": "b"}, "default"),
         (3, "type"),
+        ({"type": "string", "minLength": "x"}, "minLength"),
+        ({"type": "string", "minLength": 5, "maxLength": 1}, "minLength 5 over maxLength 1"),
+        ({"type": "integer", "minimum": True}, "minimum"),
+        ({"type": "string", "title": 5}, "title"),
+        ({"type": "string", "enum": ["a", "a"]}, "enum"),
+        ({"type": "string", "oneOf": [1]}, "oneOf"),
+        ({"type": "string", "oneOf": [{"const": 1, "title": "x"}]}, "oneOf"),
+        ({"type": "string", "enum": ["a"], "enumNames": 5}, "enumNames"),
+        ({"type": "array", "items": {"type": "integer", "enum": ["a"]}}, "enum"),
     ],
 )
 def test_a_raw_form_outside_the_grammar_is_refused_and_inside_is_sent_as_it_is(field: Any, problem: str) -> None:
@@ -224,8 +234,35 @@ def _raw(schema: Any) -> Any:
         {"type": "array"},
         {"properties": []},
         {"required": ["nope"]},
+        {"required": "a"},
+        {"required": 3},
+        {"properties": {"a": {"type": "string", "default": datetime.date(2026, 1, 1)}}},
     ],
 )
 def test_only_the_grammars_keywords_are_allowed_on_top(top: Any) -> None:
     with pytest.raises(DefinitionError, match="form"):
         ask("?", {"type": "object", "properties": {}, **top})
+
+
+def test_a_decimal_keeps_every_digit_and_a_float_refuses_what_it_cannot_keep() -> None:
+    exact = form_for(Decimal)
+    assert exact.decode(exact.accept({"value": "0.1234567890123456789012345"})) == Decimal(
+        "0.1234567890123456789012345"
+    )
+    assert str(exact.decode(exact.accept({"value": "5.10"}))) == "5.10"
+    number = form_for(float)
+    assert number.decode(number.accept({"value": "5.10"})) == 5.1
+    for value in ("0.1234567890123456789012345", 9007199254740993, "9007199254740993", 10**399, "1" * 399, "1e400"):
+        with pytest.raises(Invalid):
+            number.accept({"value": value})
+
+
+def test_aliases_are_what_is_asked_and_answered() -> None:
+    class Aliased(BaseModel):
+        x: str = Field("dx", alias="y")
+        y: str = Field("dy", alias="z")
+
+    form = form_for(Aliased)
+    assert list(form.schema["properties"]) == ["y", "z"]
+    value = form.decode(form.accept({"y": "1"}))
+    assert (value.x, value.y) == ("1", "dy")

@@ -14,7 +14,8 @@ import pytest
 from pydantic import BaseModel, Field
 
 from mrtr_flow import DefinitionError, EffectMisused, Flow, ask, confirm, flow, gather, step
-from mrtr_flow.runner import Call, Runner
+from mrtr_flow.calls import Call
+from mrtr_flow.runner import Runner
 from tests.helpers import Clock, ring, tester
 
 
@@ -39,11 +40,13 @@ def work(n: int = 0) -> int:
     return n
 
 
-def log_of(definition: Any, caplog: pytest.LogCaptureFixture, **options: Any) -> str:
-    """Start a flow that must fail as an author's error, and return the log."""
+def log_of(definition: Any, caplog: pytest.LogCaptureFixture, reason: str = "flow_failed", **options: Any) -> str:
+    """Start a flow that must fail by its author's fault, and return the log; the client is told none of it."""
     t = tester(definition, **options).start()
-    assert t.failure.reason == "flow_failed"
-    assert t.failure.text == f"Error executing tool {definition.name}"
+    assert t.failure.reason == reason
+    assert t.failure.cause is not None
+    if reason == "flow_failed":
+        assert t.failure.text == f"Error executing tool {definition.name}"
     return caplog.text
 
 
@@ -159,7 +162,7 @@ def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
         (lambda: ask("?", int, attempts=0), "attempts"),
         (lambda: ask(3, int), "message"),  # type: ignore[call-overload]
         (lambda: step(3), "not a function"),  # type: ignore[call-overload]
-        (lambda: step(alone), "called with `yield from`"),
+        (lambda: step(alone), "call it with `yield from alone(...)`"),
         (lambda: gather(), "no question"),
         (lambda: gather(gather(ask("?", int))), "another gather"),
         (lambda: gather(ask("?", int), step(work)), "step(work), not a question"),
@@ -377,8 +380,150 @@ def test_asking_inside_a_task_group_unwinds_or_is_named(caplog: pytest.LogCaptur
         async with asyncio.TaskGroup():
             return await ask("?", str)
 
-    t = tester(grouped).start()
-    assert t.asked or "task group" in caplog.text
+    assert "asks inside a task group" in log_of(grouped, caplog)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_busy_task_group_around_a_question_is_an_error_and_the_event_loop_survives(
+    backend: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    @flow
+    async def grouped() -> str:
+        async with anyio.create_task_group() as group:
+            group.start_soon(anyio.sleep, 100)
+            return await ask("?", str)
+
+    @flow
+    async def fine() -> str:
+        return await ask("?", str)
+
+    async def main() -> list[Any]:
+        call = {"capabilities": {"elicitation": {}}}
+        ended: list[Any] = []
+        for definition in (grouped, fine):
+            runner = Runner(definition, ring(), clock=Clock(), entropy=os.urandom)
+            ended.append(await runner.round(Call("tools/call", definition.name, {}, **call)))
+        await anyio.sleep(0)
+        return ended
+
+    failed, asked = anyio.run(main, backend=backend)
+    assert failed.reason == "flow_failed"
+    assert asked.state
+    assert "asks inside a task group" in caplog.text
+
+
+def test_a_flow_that_answers_its_own_unwinding_with_a_return_is_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    @flow
+    def swallows() -> Flow[str]:
+        try:
+            return (yield from ask("?", str))
+        except BaseException:
+            return "failed"
+
+    assert "returned while it was unwound" in log_of(swallows, caplog)
+
+
+def test_a_flow_is_unwound_in_its_own_context_when_a_step_result_is_refused() -> None:
+    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="outside")
+    seen: list[str] = []
+
+    def give() -> Any:
+        return {1, 2}
+
+    @flow
+    def sets() -> Flow[str]:
+        variable.set("inside")
+        try:
+            yield from step(give)
+        finally:
+            seen.append(variable.get())
+        return "x"
+
+    assert tester(sets).start().failure.reason == "flow_failed"
+    assert seen == ["inside"]
+
+
+def test_a_dropped_effect_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
+    @flow
+    def tidy() -> Flow[str]:
+        try:
+            return (yield from ask("?", str))
+        finally:
+            yield from step(work)
+
+    tester(tidy).start()
+    assert "tidy yields step(work) while it is unwound, which is dropped" in caplog.text
+
+
+# ---------------------------------------------------------------------- what the source check leaves alone
+
+
+def test_correct_code_passes_the_check_of_the_source() -> None:
+    @flow
+    def correct() -> Flow[str]:
+        def row(number: int) -> Any:
+            return ask(f"Row {number}?", int)
+
+        later = None
+        first = yield from row(1)
+        second = yield from (later or ask("Or?", int))
+        return f"{first}{second}"
+
+    @flow
+    def shadowed() -> Flow[str]:
+        confirm = lambda n: n > 3  # noqa: E731
+        n = yield from ask("?", int)
+        return "more" if confirm(n) else "less"
+
+    assert tester(correct).start().answer(1).answer(2).result == "12"
+    assert tester(shadowed).start().answer(4).result == "more"
+
+
+def in_an_assertion() -> Flow[str]:
+    assert confirm("Sure?")
+    return (yield from ask("?", str))
+
+
+def given_to_a_step() -> Flow[str]:
+    yield from step(work, ask("?", int))
+    return "x"
+
+
+def in_a_longer_condition() -> Flow[str]:
+    n = yield from ask("?", int)
+    if n > 3 and not confirm("Sure?"):
+        return "no"
+    return "yes"
+
+
+@pytest.mark.parametrize(
+    "body", [in_an_assertion, given_to_a_step, in_a_longer_condition], ids=lambda body: body.__name__
+)
+def test_more_places_where_an_effect_is_plainly_not_driven(body: Callable[..., Any]) -> None:
+    with pytest.raises(DefinitionError, match="is not driven"):
+        flow(body)
+
+
+def test_methods_lambdas_and_flows_as_steps_are_refused() -> None:
+    class Desk:
+        def book(self, row: int) -> Flow[str]:
+            return (yield from ask(f"{self}{row}?", str))
+
+    with pytest.raises(DefinitionError, match="is a method"):
+        flow(Desk.book)  # type: ignore[type-var]
+
+    @flow
+    def inner() -> Flow[str]:
+        return (yield from ask("?", str))
+
+    with pytest.raises(DefinitionError, match=r"call it with `yield from inner\(...\)`"):
+        step(inner)
+
+    @flow
+    def unnamed() -> Flow[str]:
+        return str((yield from step(lambda: 1)))
+
+    assert tester(unnamed).start().failure.reason == "flow_failed"
 
 
 # ---------------------------------------------------------------------- cancellation
@@ -413,13 +558,9 @@ def test_a_cancelled_step_is_thrown_into_the_flow_once(
             return await runner.round(Call("tools/call", "waits", {}, capabilities={"elicitation": {}}))
         return "cancelled"
 
-    ended = anyio.run(main, backend=backend)
+    assert anyio.run(main, backend=backend) == "cancelled"
     assert heard == ["CancelledError" if backend == "asyncio" else "Cancelled"]
-    if swallow:
-        assert ended.reason == "flow_failed"
-        assert "went on after step(slow) was cancelled" in caplog.text
-    else:
-        assert ended == "cancelled"
+    assert ("went on after step(slow) was cancelled" in caplog.text) is swallow
 
 
 # ---------------------------------------------------------------------- limits
@@ -431,7 +572,7 @@ def test_a_loop_without_end_is_stopped(caplog: pytest.LogCaptureFixture) -> None
         while True:
             yield from step(work)
 
-    assert "yielded more than 1000 effects in a round" in log_of(endless, caplog)
+    assert "endless has 256 events, the most a run may have" in log_of(endless, caplog, "too_large")
 
 
 def test_too_many_events_and_too_large_values_are_named_when_they_are_recorded(
@@ -459,9 +600,11 @@ def test_too_many_events_and_too_large_values_are_named_when_they_are_recorded(
         yield from step(half)
         return (yield from ask("?", str))
 
-    assert "run has 300 events of at most 256" in log_of(many, caplog)
-    assert "outcome of step(large) at test_misuse.py" in log_of(big, caplog)
-    assert "token has" in log_of(token, caplog)
+    assert "many has 256 events, the most a run may have, and goes on with step(work)" in log_of(
+        many, caplog, "too_large"
+    )
+    assert "outcome of step(large) at test_misuse.py" in log_of(big, caplog, "too_large")
+    assert "most of it is the outcome of step(half) at test_misuse.py" in log_of(token, caplog, "too_large")
 
 
 def nested(levels: int) -> Any:

@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 from mcp.server import MCPServer
 from mcp_types import ImageContent, TextContent
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel, computed_field
 
 from mrtr_flow import DefinitionError, Flow, flow, step
 from mrtr_flow.adapters.jsonrpc import JsonRpcServer
@@ -42,6 +42,19 @@ class Typed(typing.TypedDict):
 class Node(BaseModel):
     value: int
     next: Node | None = None
+
+
+class Computed(BaseModel):
+    side: int
+
+    @computed_field
+    @property
+    def area(self) -> int:
+        return self.side**2
+
+
+class Names(RootModel[list[str]]):
+    pass
 
 
 IMAGE = ImageContent(type="image", data="AAAA", mime_type="image/png")
@@ -136,6 +149,46 @@ def test_a_result_that_is_not_of_the_declared_type_is_a_tool_error_and_says_why_
     anyio.run(main)
     assert "result of result is not of its declared type" in caplog.text
     assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"), [(float, float("nan")), (list[float], [float("inf")]), (Any, object())]
+)
+def test_what_json_does_not_have_is_a_tool_error(annotation: Any, value: Any) -> None:
+    async def main() -> Any:
+        return await through_jsonrpc(flow(returning(annotation, value)))
+
+    _, result = anyio.run(main)
+    assert result["isError"] is True
+
+
+def test_computed_fields_are_in_the_result_as_its_schema_says() -> None:
+    async def main() -> Any:
+        return await through_jsonrpc(flow(returning(Computed, Computed(side=3))))
+
+    tool, result = anyio.run(main)
+    assert tool["outputSchema"]["required"] == ["side", "area"]
+    assert result["structuredContent"] == {"side": 3, "area": 9}
+
+
+def test_a_root_model_of_a_list_is_wrapped_as_lists_are() -> None:
+    async def main() -> Any:
+        return await through_jsonrpc(flow(returning(Names, Names(["a"]))))
+
+    tool, result = anyio.run(main)
+    assert tool["outputSchema"]["type"] == "object"
+    assert result["structuredContent"] == {"result": ["a"]}
+
+
+def test_changing_a_response_changes_nothing_for_the_next() -> None:
+    async def main() -> Any:
+        definition = flow(returning(Model, Model(name="x")))
+        tool, _ = await through_jsonrpc(definition)
+        tool["outputSchema"]["properties"]["name"]["title"] = "changed"
+        return await through_jsonrpc(definition)
+
+    tool, _ = anyio.run(main)
+    assert tool["outputSchema"]["properties"]["name"]["title"] == "Name"
 
 
 def test_a_return_type_without_a_schema_is_refused_at_definition() -> None:

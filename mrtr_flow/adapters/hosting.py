@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from mrtr_flow import results
+from mrtr_flow.calls import Call, Failed, Finished, InputRequired
 from mrtr_flow.definition import Definition, ResourceDefinition
 from mrtr_flow.errors import DefinitionError, NotRecordable
-from mrtr_flow.runner import Call, Failed, Finished, InputRequired, Runner
+from mrtr_flow.runner import Runner
 from mrtr_flow.seal import KeyRing, parse_keys
 
 __all__ = ("KEYS_VARIABLE", "FlowHost", "Keys", "key_ring")
@@ -107,7 +108,7 @@ class FlowHost:
                 try:
                     return results.complete(definition, target, value)
                 except NotRecordable as error:
-                    _log.error("result of %s is not of its declared type: %s", definition.identity, error)
+                    _log.error("result of %s is not of its declared type: %s", definition.label, error)
                     return results.failed(definition, f"{definition.failure} {definition.name}", "flow_failed")
             case Failed(text, reason):
                 return results.failed(definition, text, reason)

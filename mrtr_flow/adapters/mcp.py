@@ -62,6 +62,12 @@ def add_flows(
     Raises `DefinitionError` for a name that is taken, an unnamed server with keys, keys given a second time, or a
     server whose state boundary is not where it was in mcp 2.3.
     """
+    if not isinstance(server, MCPServer):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise DefinitionError(
+            f"add_flows was given a {type(server).__name__} first; give the MCPServer, then the flows"
+        )
+    if not flows:
+        raise DefinitionError("add_flows was given no flow; give one or more")
     host = _installed(server)
     if host is None:
         name = audience or ("" if server.name == _UNNAMED else server.name)
@@ -124,8 +130,15 @@ def _add_tool(server: MCPServer[Any], host: FlowHost, definition: Definition[...
     name = getattr(definition, "name", "")
     if server._tool_manager.get_tool(name) is not None:  # pyright: ignore[reportPrivateUsage]
         raise DefinitionError(f"tool {name!r} is registered on this server already; give the flow another name=")
+    try:
+        annotations = (
+            None if name == "" or definition.annotations is None else ToolAnnotations(**definition.annotations)
+        )
+    except ValueError:
+        raise DefinitionError(
+            f"annotations of {name} are none of a tool's; see the protocol's ToolAnnotations"
+        ) from None
     host.add(definition)
-    annotations = ToolAnnotations.model_validate(definition.annotations) if definition.annotations is not None else None
     handler = _handler(host)
 
     async def tool_handler(context: Context[Any, Any]) -> CallToolResult:

@@ -46,6 +46,7 @@ def serve(
         int | None, typer.Option(metavar="PORT", help="Serve Streamable HTTP on loopback; 0: a free port.")
     ] = None,
     name: Annotated[str, typer.Option(help="The server's name, which its tokens are bound to.")] = "mrtr-flow",
+    debug: Annotated[bool, typer.Option(help="Log what exceptions say: it may hold answers.")] = False,
     until_eof: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
     """Serve flows over stdio, or over HTTP with --http. Keys come from MRTR_KEYS."""
@@ -53,6 +54,7 @@ def serve(
 
     with _readable_errors():
         flows: list[Definition[..., Any]] = []
+        serving.quiet_output(debug=debug)
         for target in targets:
             file, flow_name = files.split(target)
             flows += [files.one_flow(target)[1]] if flow_name else files.flows_in(file)

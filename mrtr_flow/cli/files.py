@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import traceback
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -33,19 +35,23 @@ def flows_in(file: Path) -> list[Definition[..., Any]]:
     directory = str(file.resolve().parent)
     if directory not in sys.path:
         sys.path.insert(0, directory)
-    module_name = file.stem
+    module_name = f"flows_of_{file.stem}"  # a name of its own: a file may be called like a library
     spec = importlib.util.spec_from_file_location(module_name, file)
     if spec is None or spec.loader is None:
         raise FileError(f"file {str(file)!r} is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
-    spec.loader.exec_module(module)
+    try:
+        with redirect_stdout(sys.stderr):
+            spec.loader.exec_module(module)
+    except Exception as error:
+        raise FileError(f"file {str(file)!r} does not import:\n{_own_frames(error)}") from None
     values: list[Any] = list(vars(module).values())
     found: list[Definition[..., Any]] = [
         value for value in values if isinstance(value, Definition) and value.fn.__module__ == module_name
     ]
     if not found:
-        raise FileError(f"file {str(file)!r} defines no flow; decorate a function with @flow")
+        raise FileError(f"file {str(file)!r} defines no flow (what it imports does not count); use @flow in it")
     return found
 
 
@@ -58,5 +64,18 @@ def one_flow(target: str) -> tuple[Path, Definition[..., Any]]:
     match = next((item for item in found if item.name == name), None)
     if match is None:
         names = "".join(f"\n  {file}:{item.name}" for item in found)
-        raise FileError(f"file {str(file)!r} has {len(found)} flows; choose one:{names}")
+        which = f"has {len(found)} flows" if name is None else f"has no flow {name!r}"
+        raise FileError(f"file {str(file)!r} {which}; choose one:{names}")
     return file, match
+
+
+def _own_frames(error: Exception) -> str:
+    """A traceback without the frames that led to the file."""
+    trace = traceback.TracebackException.from_exception(error)
+    own = [
+        frame
+        for frame in trace.stack
+        if "mrtr_flow" not in Path(frame.filename).parts and "importlib" not in frame.filename
+    ]
+    trace.stack = traceback.StackSummary.from_list(own)
+    return "".join(trace.format(chain=False)).rstrip()

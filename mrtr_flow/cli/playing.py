@@ -14,9 +14,16 @@ from pathlib import Path
 from typing import IO, Any, Protocol, cast
 
 import anyio
-from mcp import Client
+from mcp import Client, ClientSession
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult, InputRequiredResult
+from mcp_types import (
+    CallToolResult,
+    GetPromptResult,
+    InputRequiredResult,
+    ReadResourceResult,
+    SamplingCapability,
+    SamplingToolsCapability,
+)
 from rich.console import Console
 from rich.markup import escape
 
@@ -24,7 +31,7 @@ from mrtr_flow.cli.terminal import ask_arguments, ask_question
 from mrtr_flow.definition import Definition
 from mrtr_flow.errors import FlowError
 from mrtr_flow.plain import is_array
-from mrtr_flow.testing import content_for
+from mrtr_flow.testing import answer_to, asked_by
 from mrtr_flow.wire import PROTOCOL_VERSION
 
 __all__ = ("example_answer", "example_arguments", "play_flow")
@@ -66,7 +73,7 @@ def play_flow(file: Path, definition: Definition[..., Any], given: Mapping[str, 
 
 @contextmanager
 def _process(file: Path, key: str, seed: str) -> Generator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "mrtr_flow.cli", "serve", str(file), "--http", "0", "--until-eof"]
+    command = [sys.executable, "-m", "mrtr_flow.cli", "serve", str(file), "--http", "0", "--until-eof", "--debug"]
     environment = {**os.environ, "MRTR_KEYS": key, "PYTHONHASHSEED": seed}
     # its own session: an interrupt in the terminal is for us alone, and the server ends when its standard input does
     process = subprocess.Popen(
@@ -97,68 +104,117 @@ async def _play(
     schema = definition.parameters.json_schema
     arguments = await answers.arguments(schema, {name: _argument(name, text, schema) for name, text in given.items()})
     async with AsyncExitStack() as stack:
-        clients = [
-            await stack.enter_async_context(Client(server.url, mode=PROTOCOL_VERSION, elicitation_callback=_never))
-            for server in servers
-        ]
+        clients = [await stack.enter_async_context(_client(server)) for server in servers]
         state: str | None = None
         responses: dict[str, Any] | None = None
-        largest = total = asked = 0
+        tokens: list[int] = []
+        asked = 0
         for number in range(MAX_ROUNDS):
             server = servers[number % len(servers)]
+            session = clients[number % len(servers)].session
             try:
-                result = await clients[number % len(servers)].session.call_tool(
-                    definition.name,
-                    arguments,
-                    input_responses=responses,
-                    request_state=state,
-                    allow_input_required=True,
-                )
+                result = await _send(session, definition, arguments, state, responses)
             except MCPError as error:
                 raise FlowError(f"server {server.name} refused round {number + 1}: {error.error.message}") from None
+            where = f"[dim]round {number + 1}[/dim]  {server.name} [dim]pid {server.pid}[/dim]"
             if not isinstance(result, InputRequiredResult):
-                console.print(f"[dim]round {number + 1}[/dim]  {server.name} [dim]pid {server.pid}[/dim]  the end")
-                return _show_end(console, result, number + 1, asked, largest, total)
+                console.print(f"{where}  the end")
+                failed = _show(console, result)
+                console.print(
+                    f"[dim]{_count(number + 1, 'round')}, {_count(asked, 'question')}; largest token "
+                    f"{max(tokens, default=0)} characters, {sum(tokens)} in all; nothing was stored on a server[/dim]"
+                )
+                return 1 if failed else 0
             state = result.request_state or ""
-            largest, total = max(largest, len(state)), total + len(state)
-            console.print(
-                f"[dim]round {number + 1}[/dim]  {server.name} [dim]pid {server.pid}[/dim]  "
-                f"asks, and gives a token of {len(state)} characters"
-            )
+            tokens.append(len(state))
+            console.print(f"{where}  asks, and gives a token of {len(state)} characters")
             responses = {}
             for key, request in (result.input_requests or {}).items():
                 asked += 1
                 plain = request.model_dump(mode="json", by_alias=True, exclude_none=True)
-                console.print(
-                    f"         [cyan]?[/cyan] {escape(plain.get('params', {}).get('message', plain['method']))}"
-                )
+                console.print(f"         [cyan]?[/cyan] {escape(_question(plain))}")
                 responses[key] = await answers.answer(key, plain)
                 console.print(f"         [green]>[/green] {escape(_shown(responses[key]))}")
     raise FlowError(f"flow {definition.name} still asks after {MAX_ROUNDS} rounds")
 
 
-async def _never(context: Any, params: Any) -> Any:
-    """Declares the elicitation capability; `play` answers by itself, between the rounds."""
+def _client(server: Server) -> Client:
+    """A client that declares every capability; the answers are given here, between the rounds."""
+    return Client(
+        server.url,
+        mode=PROTOCOL_VERSION,
+        elicitation_callback=_never,
+        sampling_callback=_never,
+        sampling_capabilities=SamplingCapability(tools=SamplingToolsCapability()),
+        list_roots_callback=_never,
+    )
+
+
+async def _never(context: Any, params: Any = None) -> Any:
     raise FlowError("the client answered a question by itself")
 
 
-def _show_end(console: Console, result: CallToolResult, rounds: int, asked: int, largest: int, total: int) -> int:
-    for block in result.content:
-        text = getattr(block, "text", None)
-        console.print(
-            escape(text) if text is not None else f"({block.type})", style="red" if result.is_error else "bold green"
+async def _send(
+    session: ClientSession,
+    definition: Definition[..., Any],
+    arguments: dict[str, Any],
+    state: str | None,
+    responses: dict[str, Any] | None,
+) -> CallToolResult | GetPromptResult | ReadResourceResult | InputRequiredResult:
+    target = definition.target(arguments)
+    if definition.method == "prompts/get":
+        texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in arguments.items()}
+        return await session.get_prompt(
+            target, texts, request_state=state, input_responses=responses, allow_input_required=True
         )
-    console.print(
-        f"[dim]{rounds} rounds, {asked} questions; largest token {largest} characters, {total} in all; "
-        "nothing was stored on a server[/dim]"
+    if definition.method == "resources/read":
+        return await session.read_resource(
+            target, request_state=state, input_responses=responses, allow_input_required=True
+        )
+    return await session.call_tool(
+        target, arguments, request_state=state, input_responses=responses, allow_input_required=True
     )
-    return 1 if result.is_error else 0
+
+
+def _show(console: Console, result: CallToolResult | GetPromptResult | ReadResourceResult) -> bool:
+    """Print a result; whether it is a tool error."""
+    failed = isinstance(result, CallToolResult) and result.is_error
+    parts: list[Any] = (
+        result.content
+        if isinstance(result, CallToolResult)
+        else [message.content for message in result.messages]
+        if isinstance(result, GetPromptResult)
+        else list(result.contents)
+    )
+    for part in parts:
+        text = getattr(part, "text", None) or f"({getattr(part, 'type', 'bytes')})"
+        console.print(escape(text), style="red" if failed else "bold green")
+    return failed
+
+
+def _question(request: Mapping[str, Any]) -> str:
+    """A question in a line or two."""
+    params = request.get("params", {})
+    if "messages" in params:
+        last = params["messages"][-1]["content"]
+        return f"(to the model) {last.get('text', last)}"
+    text = str(params.get("message", "Which roots?"))
+    return f"{text}\n           {params['url']}" if "url" in params else text
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _shown(response: Mapping[str, Any]) -> str:
-    if response["action"] != "accept":
+    """An answer in a line."""
+    content: Any = response.get("content") or {}
+    if "roots" in response:
+        return ", ".join(root["uri"] for root in response["roots"]) or "no roots"
+    if response.get("action", "accept") != "accept" or not content:
         return str(response["action"])
-    content = cast("dict[str, Any]", response.get("content") or {})
+    if "role" in response:
+        return str(content.get("text", content["type"]))
     if len(content) == 1:
         return json.dumps(next(iter(content.values())), ensure_ascii=False)
     return ", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in content.items())
@@ -201,8 +257,9 @@ def example_answer(examples: dict[str, Any], key: str, request: Mapping[str, Any
     if is_array(example):
         example, examples[name] = (example[0], example[1:]) if example else (None, [])
     if example is None:
-        raise FlowError(f"question {key!r} has no example left; add one to examples= of the flow")
-    return {"action": "accept", "content": content_for(request["params"]["requestedSchema"], example)}
+        known = ", ".join(map(repr, examples)) or "none"
+        raise FlowError(f"question {key!r} has no example (left); examples= of the flow has {known}")
+    return answer_to(asked_by(request), example)
 
 
 class _Examples:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import sys
 import threading
 from collections.abc import Sequence
-from typing import Any
+from io import TextIOWrapper
+from typing import Any, cast
 
 import uvicorn
 from mcp.server import MCPServer
@@ -15,9 +17,16 @@ from mcp.server import MCPServer
 from mrtr_flow.adapters.mcp import add_flows
 from mrtr_flow.definition import Definition
 
-__all__ = ("HOST", "serve_http", "serve_stdio")
+__all__ = ("HOST", "quiet_output", "serve_http", "serve_stdio")
 
 HOST = "127.0.0.1"
+
+
+def quiet_output(*, debug: bool) -> None:
+    """Log in plain lines on standard error, with what exceptions say only if `debug`."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", force=True)
+    if debug:
+        logging.getLogger("mrtr_flow").setLevel(logging.DEBUG)
 
 
 def _server(name: str, flows: Sequence[Definition[..., Any]]) -> MCPServer[Any]:
@@ -27,7 +36,8 @@ def _server(name: str, flows: Sequence[Definition[..., Any]]) -> MCPServer[Any]:
 
 
 def serve_stdio(name: str, flows: Sequence[Definition[..., Any]]) -> None:
-    """Serve until standard input ends."""
+    """Serve until standard input ends. What flows print goes to standard error: the SDK keeps the descriptor."""
+    cast("TextIOWrapper", sys.stdout).reconfigure(line_buffering=True)
     _server(name, flows).run("stdio")
 
 
@@ -39,6 +49,8 @@ def serve_http(name: str, flows: Sequence[Definition[..., Any]], port: int, *, u
     app = _server(name, flows).streamable_http_app()
     listener = socket.create_server((HOST, port))
     print(f"http://{HOST}:{listener.getsockname()[1]}/mcp", flush=True)  # noqa: T201
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what flows print from here on is seen, and in nobody's way
+    cast("TextIOWrapper", sys.stdout).reconfigure(line_buffering=True)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none"))
     if until_eof:
         threading.Thread(target=_exit_at_eof, args=(server,), daemon=True).start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -14,11 +15,30 @@ from mrtr_flow.schema import Invalid
 __all__ = ("ask_arguments", "ask_question")
 
 _OTHERS = ("decline", "cancel")
+_SCALARS = ("string", "integer", "number")
 
 
 async def ask_question(request: Mapping[str, Any]) -> dict[str, Any]:
-    """A person's answer to an elicitation, as the entry of `inputResponses`."""
-    schema = request["params"]["requestedSchema"]
+    """A person's answer to any question, as the entry of `inputResponses`; also in place of model and client."""
+    params = request.get("params", {})
+    if request["method"] == "sampling/createMessage":
+        text = str(await questionary.text("What the model says").unsafe_ask_async())
+        return {
+            "role": "assistant",
+            "model": "a person",
+            "content": {"type": "text", "text": text},
+            "stopReason": "endTurn",
+        }
+    if request["method"] == "roots/list":
+        text = str(await questionary.text("Roots, as URIs with spaces between").unsafe_ask_async())
+        return {"roots": [{"uri": uri} for uri in text.split()]}
+    if params.get("mode") == "url":
+        return {
+            "action": {"open it": "accept"}.get(
+                choice := await _select("Open this page?", ["open it", *_OTHERS]), choice
+            )
+        }
+    schema = params["requestedSchema"]
     fields = cast("Mapping[str, Mapping[str, Any]]", schema["properties"])
     names = list(fields)
     if len(names) == 1 and fields[names[0]]["type"] == "boolean":
@@ -52,8 +72,8 @@ async def _field(name: str, field: Mapping[str, Any], required: bool) -> Any:
         label = f"{label}: {field['description']}"
     default = field.get("default")
     kind = field.get("type")
-    many = kind == "array"
-    pairs = options_of(field["items"] if many else field) or []
+    pairs = options_of(field.get("items", {}) if kind == "array" else field) or []
+    many = kind == "array" and bool(pairs)
     choices = [questionary.Choice(title, value, checked=many and value in (default or ())) for value, title in pairs]
     if many:
         return await questionary.checkbox(label, choices).unsafe_ask_async()
@@ -66,19 +86,28 @@ async def _field(name: str, field: Mapping[str, Any], required: bool) -> Any:
 
     def valid(text: str) -> bool | str:
         if not text:
-            return True if not required else "needed"
+            return "needed" if required else True
         try:
-            coerce(text, field) if kind in ("string", "integer", "number") else None
+            _value(text, field)
         except Invalid as error:
             return str(error)
         return True
 
-    text = await questionary.text(
-        label, default="" if default is None else str(default), validate=valid
-    ).unsafe_ask_async()
-    if not text:
-        return None
-    return coerce(text, field) if kind in ("integer", "number") else text
+    if kind not in _SCALARS:
+        label = f"{label}, as JSON"
+    shown = "" if default is None else default if isinstance(default, str) else json.dumps(default)
+    text = await questionary.text(label, default=shown, validate=valid).unsafe_ask_async()
+    return _value(text, field) if text else None
+
+
+def _value(text: str, field: Mapping[str, Any]) -> Any:
+    """What was typed, as a value of the field: scalars by the form's rules, anything else as JSON. Raises `Invalid`."""
+    if field.get("type") in _SCALARS:
+        return coerce(text, field)
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise Invalid("is not JSON") from None
 
 
 async def _select(label: str, choices: list[str]) -> str:

@@ -6,18 +6,21 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from anyio.from_thread import start_blocking_portal
 
 from mrtr_flow import results
+from mrtr_flow.calls import Call, Failed, Finished, InputRequired, Round
 from mrtr_flow.definition import Definition
 from mrtr_flow.errors import FlowError
-from mrtr_flow.runner import Call, Failed, Finished, InputRequired, Round, Runner
+from mrtr_flow.plain import is_array, is_object
+from mrtr_flow.runner import Runner
+from mrtr_flow.schema import to_plain
 from mrtr_flow.seal import KeyRing
 
-__all__ = ("Asked", "FlowTester", "PerformedStep", "content_for")
+__all__ = ("Asked", "FlowTester", "PerformedStep", "answer_to", "asked_by")
 
 ALL_CAPABILITIES: Final[Mapping[str, Any]] = {
     "elicitation": {"form": {}, "url": {}},
@@ -28,11 +31,12 @@ ALL_CAPABILITIES: Final[Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Asked:
-    """One question as the client sees it: method, message, and the form's schema (empty where there is none)."""
+    """One question as the client sees it: method, message and form schema (both may be empty), all parameters."""
 
     method: str
     message: str
     schema: Mapping[str, Any]
+    params: Mapping[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -43,14 +47,42 @@ class PerformedStep:
     idempotency_key: str
 
 
-def content_for(schema: Mapping[str, Any], value: Any) -> dict[str, Any]:
-    """The content of an accepted form: a mapping as it is, anything else as the form's only field."""
-    if isinstance(value, Mapping):
-        return dict(cast("Mapping[str, Any]", value))
+def _content(schema: Mapping[str, Any], value: Any) -> dict[str, Any]:
+    """The content of an accepted form: a mapping or model as it is, anything else as the form's only field."""
+    value = to_plain(value)
+    if is_object(value):
+        return dict(value)
     fields = list(cast("Mapping[str, Any]", schema.get("properties", {})))
     if len(fields) != 1:
         raise FlowError(f"form has the fields {', '.join(fields)}; answer with a mapping of them")
     return {fields[0]: value}
+
+
+def answer_to(asked: Asked, value: Any) -> dict[str, Any]:
+    """An entry of `inputResponses` that accepts: a form's content, any value for a URL, text or a full result for a
+    sample, URIs or a full result for roots."""
+    value = to_plain(value)
+    if asked.method == "sampling/createMessage":
+        text = {
+            "role": "assistant",
+            "model": "test",
+            "content": {"type": "text", "text": value},
+            "stopReason": "endTurn",
+        }
+        return text if isinstance(value, str) else dict(value)
+    if asked.method == "roots/list":
+        return (
+            {"roots": [{"uri": root} if isinstance(root, str) else root for root in value]}
+            if is_array(value)
+            else dict(value)
+        )
+    return {"action": "accept", "content": _content(asked.schema, value)} if asked.schema else {"action": "accept"}
+
+
+def asked_by(request: Mapping[str, Any]) -> Asked:
+    """An entry of `inputRequests` as a tester shows it."""
+    params = request.get("params", {})
+    return Asked(request["method"], params.get("message", ""), params.get("requestedSchema", {}), params)
 
 
 class FlowTester:
@@ -95,7 +127,7 @@ class FlowTester:
 
     def start(self, **arguments: Any) -> FlowTester:
         """Send the first request, with these arguments as JSON values."""
-        self.state, self._arguments, self._ended = None, arguments, None
+        self.state, self._arguments, self._ended = None, to_plain(arguments), None
         return self.send()
 
     def answer(self, *value: Any, **by_key: Any) -> FlowTester:
@@ -106,11 +138,12 @@ class FlowTester:
         """
         if value:
             by_key[self._only()] = value[0]
-        responses = {
-            key: {"action": "accept", "content": content_for(self.asked[key].schema, item)}
-            for key, item in by_key.items()
-        }
-        return self.send(responses)
+        return self.send({key: self._accept(key, item) for key, item in by_key.items()})
+
+    def _accept(self, key: str, value: Any) -> dict[str, Any]:
+        if key not in self.asked:
+            raise FlowError(f"question {key!r} does not wait for an answer; {self._waiting()}")
+        return answer_to(self.asked[key], value)
 
     def decline(self, key: str | None = None) -> FlowTester:
         """Decline a question (default: the only one)."""
@@ -140,14 +173,7 @@ class FlowTester:
         if isinstance(ended, InputRequired):
             requests = cast("dict[str, Any]", json.loads(json.dumps(ended.requests)))
             self.state, self._ended = ended.state, None
-            self.asked = {
-                key: Asked(
-                    request["method"],
-                    request.get("params", {}).get("message", ""),
-                    request.get("params", {}).get("requestedSchema", {}),
-                )
-                for key, request in requests.items()
-            }
+            self.asked = {key: asked_by(request) for key, request in requests.items()}
         else:
             self.asked, self._ended = {}, ended
         return self
@@ -162,8 +188,24 @@ class FlowTester:
 
     def _only(self) -> str:
         if len(self.asked) != 1:
-            raise FlowError(f"{len(self.asked)} questions wait ({', '.join(self.asked)}); name the key")
+            raise FlowError(f"there is no one question to answer; {self._waiting()}") from self._cause
         return next(iter(self.asked))
+
+    def _waiting(self) -> str:
+        if self.asked:
+            keys = ", ".join(f"{key!r}: ..." for key in self.asked)
+            return f"those that wait are answered by key: answer(**{{{keys}}})"
+        if self._ended is None:
+            return f"{self.definition.name} waits for its start"
+        return f"{self.definition.name} has ended: {getattr(self._ended, 'text', 'it returned')}{self._why}"
+
+    @property
+    def _cause(self) -> BaseException | None:
+        return self._ended.cause if isinstance(self._ended, Failed) else None
+
+    @property
+    def _why(self) -> str:
+        return "" if self._cause is None else f" ({type(self._cause).__name__}: {self._cause})"
 
     @property
     def message(self) -> str:
@@ -186,14 +228,14 @@ class FlowTester:
         if isinstance(self._ended, Finished):
             return self._ended.value
         if isinstance(self._ended, Failed):
-            raise FlowError(f"{self.definition.name} failed: {self._ended.text}")
-        raise FlowError(f"{self.definition.name} waits for {', '.join(self.asked) or 'its start'}")
+            raise FlowError(f"{self.definition.name} failed: {self._ended.text}{self._why}") from self._cause
+        raise FlowError(f"{self.definition.name} has no result yet; {self._waiting()}")
 
     @property
     def failure(self) -> Failed:
         """How the call failed. Raises `FlowError` if it did not."""
         if not isinstance(self._ended, Failed):
-            raise FlowError(f"{self.definition.name} did not fail")
+            raise FlowError(f"{self.definition.name} did not fail; {self._waiting()}")
         return self._ended
 
     @property

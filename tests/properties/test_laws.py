@@ -12,10 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mrtr_flow import Declined, Definition, Flow, StepError, ask, confirm, current, flow, gather, step
+from mrtr_flow.calls import Call, Failed, Finished, InputRequired, Round
 from mrtr_flow.errors import InvalidToken, ProtocolError
 from mrtr_flow.journal import Corrupt, Journal, pack, unpack
 from mrtr_flow.packing import compile_schema
-from mrtr_flow.runner import Call, Failed, Finished, InputRequired, Round, Runner
+from mrtr_flow.runner import Runner
 from mrtr_flow.seal import Binding
 from tests.helpers import Clock, ring
 
