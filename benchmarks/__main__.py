@@ -7,9 +7,9 @@ import sys
 from types import ModuleType
 from typing import Final
 
-from benchmarks import size
+from benchmarks import corpus, seal, size
 
-BENCHMARKS: Final[dict[str, ModuleType]] = {"size": size}
+BENCHMARKS: Final[dict[str, ModuleType]] = {"size": size, "seal": seal, "corpus": corpus}
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -8,6 +8,8 @@ digest. URL questions are not offered to resolvers either; the entry is that of 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import version
 from types import SimpleNamespace
 from typing import Any, Final, cast
@@ -28,7 +30,7 @@ from mcp_types import (
 
 from benchmarks.states import MAX_TOKENS, NOW, Event, State
 
-__all__ = ("NAME", "characters")
+__all__ = ("NAME", "characters", "codec")
 
 NAME: Final = f"mcp {version('mcp')}"
 _MODULE: Final = "acme_ops.tools"  # the SDK's keys are `module:function`, so its length counts once a question
@@ -37,19 +39,8 @@ _SECRET: Final = bytes(range(32))
 
 def characters(state: State) -> int:
     """Characters of the `requestState` that the SDK sends for this state."""
-    inner = resolve._encode_state(
-        {_key(event): _entry(event) for event in state.done},
-        {_key(state.pending): resolve._request_digest(_request(state.pending))},
-    )
-    security = RequestStateSecurity(keys=[_SECRET], bind_principal=lambda _: state.principal)
-    boundary = RequestStateBoundary(security, default_audience=state.audience)
-    context: ServerRequestContext[Any, Any] = ServerRequestContext(
-        session=cast("Any", None),
-        lifespan_context={},
-        protocol_version="2026-07-28",
-        method="tools/call",
-        params={"name": state.tool, "arguments": state.arguments},
-    )
+    inner = _inner(state)
+    boundary, context = _boundary(state)
 
     async def handler(_: ServerRequestContext[Any, Any]) -> HandlerResult:
         return {"resultType": "input_required", "requestState": inner}
@@ -58,6 +49,44 @@ def characters(state: State) -> int:
     with patch.object(request_state, "time", SimpleNamespace(time=lambda: NOW)):
         sealed = cast("dict[str, Any]", asyncio.run(boundary(context, handler)))
     return len(sealed["requestState"])
+
+
+def codec(state: State) -> tuple[Callable[[], str], Callable[[], Any]]:
+    """Seal and open of this state as the SDK does it; what is digested once a definition is digested before."""
+    outcomes = {_key(event): _entry(event) for event in state.done}
+    asked = {_key(state.pending): resolve._request_digest(_request(state.pending))}
+    boundary, context = _boundary(state)
+
+    def seal() -> str:
+        return boundary._seal(context, resolve._encode_state(outcomes, asked))
+
+    token = seal()
+    echoed = replace(context, params={**(context.params or {}), "requestState": token})
+
+    def open_() -> Any:
+        return resolve._decode_state(boundary._unseal(echoed)[0])
+
+    assert open_().outcomes.keys() == outcomes.keys()
+    return seal, open_
+
+
+def _inner(state: State) -> str:
+    return resolve._encode_state(
+        {_key(event): _entry(event) for event in state.done},
+        {_key(state.pending): resolve._request_digest(_request(state.pending))},
+    )
+
+
+def _boundary(state: State) -> tuple[RequestStateBoundary, ServerRequestContext[Any, Any]]:
+    security = RequestStateSecurity(keys=[_SECRET], bind_principal=lambda _: state.principal)
+    context: ServerRequestContext[Any, Any] = ServerRequestContext(
+        session=cast("Any", None),
+        lifespan_context={},
+        protocol_version="2026-07-28",
+        method="tools/call",
+        params={"name": state.tool, "arguments": state.arguments},
+    )
+    return RequestStateBoundary(security, default_audience=state.audience), context
 
 
 def _key(event: Event) -> str:

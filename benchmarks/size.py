@@ -17,9 +17,13 @@ import typing_extensions
 import mrtr_flow
 from benchmarks import sdk
 from benchmarks.states import MAX_TOKENS, NOW, Event, State, load
-from mrtr_flow import Definition, Effect, Flow, ask, flow, step
-from mrtr_flow.seal import KeyRing
+from mrtr_flow import Definition, Effect, Flow, ask, flow, roots, sampling, step
+from mrtr_flow.form import raw_form
+from mrtr_flow.journal import Journal, unpack
+from mrtr_flow.packing import ANY, Packing
+from mrtr_flow.seal import Binding, KeyRing
 from mrtr_flow.testing import FlowTester
+from mrtr_flow.wire import canonical
 
 __all__ = ("Row", "main", "measure", "rows")
 
@@ -38,7 +42,7 @@ class Row:
     no_run_id: int | None
     typed_step: int | None
     sdk: int
-    limits: tuple[int, int] | None
+    limits: tuple[int, ...] | None
     skipped: str | None = None
 
     @property
@@ -82,6 +86,11 @@ def measure(state: State, *, run_id: bool = True, typed: bool = False) -> int:
 
     `typed` annotates the steps with the type of their result.
     """
+    return played(state, run_id=run_id, typed=typed).token_chars
+
+
+def played(state: State, *, run_id: bool = True, typed: bool = False) -> FlowTester:
+    """A tester that waits for the state's pending question."""
     tester = FlowTester(
         flow_of(state, run_id=run_id, typed=typed),
         clock=lambda: NOW,
@@ -95,7 +104,36 @@ def measure(state: State, *, run_id: bool = True, typed: bool = False) -> int:
     if list(tester.asked) != [state.pending.key]:
         outcome = tester.result if tester.finished else tester.asked
         raise RuntimeError(f"state {state.name!r} is to wait for {state.pending.key!r} but came to {outcome!r}")
-    return tester.token_chars
+    return tester
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A state as the codec meets it: its journal, and each event as (packing, value, whether in the server part)."""
+
+    journal: Journal
+    events: list[tuple[Packing, Any, bool]]
+
+
+def prepared(state: State) -> Prepared:
+    """Play a state and take its token apart."""
+    tester = played(state)
+    binding = Binding("tools/call", state.tool, canonical(state.arguments)[1], state.principal)
+    payload = KeyRing([("size", _SECRET)], audience=state.audience).open(tester.state, binding, NOW).payload
+    journal = Journal.decode(payload)
+    parts = (iter(journal.client), iter(journal.server))
+    events: list[tuple[Packing, Any, bool]] = []
+    for event in state.done:
+        packing = _packing(event)
+        server = event.kind == "step" and not event.public
+        events.append((packing, packing.unpack(unpack(next(parts[server]))), server))
+    return Prepared(journal, events)
+
+
+def _packing(event: Event) -> Packing:
+    if event.kind == "ask":
+        return raw_form(event.schema or {}).packing
+    return {"sample": sampling.RESULT, "roots": roots.ROOTS}.get(event.kind, ANY)
 
 
 def flow_of(state: State, *, run_id: bool, typed: bool) -> Definition[..., Any]:

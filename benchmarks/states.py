@@ -46,7 +46,7 @@ class State:
     principal: str
     audience: str
     events: tuple[Event, ...]
-    limits: tuple[int, int] | None = None
+    limits: tuple[int, ...] | None = None
 
     @property
     def done(self) -> tuple[Event, ...]:

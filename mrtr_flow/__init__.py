@@ -18,6 +18,7 @@ from mrtr_flow.errors import (
     StepError,
 )
 from mrtr_flow.questions import gather
+from mrtr_flow.reply import Reply
 from mrtr_flow.roots import Root, list_roots
 from mrtr_flow.sampling import Sampled, sample
 from mrtr_flow.steps import step
@@ -36,6 +37,7 @@ __all__ = (
     "LimitExceeded",
     "NotAnswered",
     "NotRecordable",
+    "Reply",
     "Root",
     "Sampled",
     "StepError",

@@ -41,7 +41,7 @@ from mrtr_flow.errors import (
 )
 from mrtr_flow.frames import Driven, Unwound, foreign, place, raised_at, unwind
 from mrtr_flow.journal import MAX_EVENTS, MAX_PART, Journal, pack, unpack
-from mrtr_flow.questions import Gather, Question
+from mrtr_flow.questions import MISSING, Gather, Question
 from mrtr_flow.steps import Step, is_step
 
 __all__ = ("Asking", "Engine", "Identity", "Perform", "Raised", "Returned")
@@ -319,6 +319,9 @@ class Engine:
         thrown: BaseException | None = None
         try:
             if isinstance(effect, Gather):
+                for question, part, key in zip(effect.questions, item, turn.keys, strict=True):
+                    if part == MISSING:  # comes before what others declined: it is why nobody was asked
+                        question.decode(part, key)
                 value = tuple(
                     question.decode(part, key)
                     for question, part, key in zip(effect.questions, item, turn.keys, strict=True)

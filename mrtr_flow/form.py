@@ -105,7 +105,8 @@ def _form_for(spelling: str, annotation: Any) -> Form:
         key: narrow(source, defs, name if wrapped else f"{name}.{key}", _title(key)) for key, source in sources.items()
     }
     if wrapped:
-        fields[VALUE].schema["title"] = _title(VALUE)
+        own = None if "x-names" in node else schema.get("title")  # an enumeration's is the name of its class
+        fields[VALUE].schema["title"] = own or _title(VALUE)
     must = [VALUE] if wrapped else node.get("required", [])
     required = [key for key in fields if key in must and not fields[key].optional]
     # null unions are not in the grammar, so a field that may be null may be left out, and then is None

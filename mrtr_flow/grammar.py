@@ -57,6 +57,8 @@ def narrow(node: Node, defs: Node, place: str, title: str) -> Field:
     `title` is used where the schema has none.
     """
     node, optional, exact = _one_arm(resolve(node, defs), defs)
+    if node.get("writeOnly") or node.get("format") == "password":
+        raise DefinitionError(f"type {place} cannot be asked: a form is no place for secrets; use ask_url(...)")
     many = node.get("type") == "array"
     if many and node.get("uniqueItems"):
         raise DefinitionError(
@@ -155,7 +157,7 @@ def check(schema: Node) -> None:
             f"form has {unknown[0]!r} on top, which the grammar lacks; keep type, properties, required"
         )
     properties: Any = schema.get("properties")
-    if schema.get("type") != "object" or not is_object(properties):
+    if schema.get("type") != "object" or not is_object(properties) or not properties:
         raise DefinitionError("form is not an object with properties; give {'type': 'object', 'properties': {...}}")
     required: Any = schema.get("required", [])
     if not _texts(required) or not set(required) <= set(properties):

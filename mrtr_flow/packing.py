@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from mrtr_flow.plain import is_array, is_object
@@ -27,6 +27,8 @@ __all__ = ("ANY", "Packing", "compile_schema", "options_of")
 
 
 _EPOCH = datetime(1970, 1, 1)
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+_SECOND = timedelta(seconds=1)
 
 
 class Packing:
@@ -62,31 +64,42 @@ class _Enum(Packing):
         return self._values[value] if isinstance(value, int) else value[0]
 
 
-class _Instant(Packing):
-    """A date as days, a date-time in UTC as seconds, both since 1970; text spelled otherwise as it is."""
-
-    def __init__(self, kind: str) -> None:
-        super().__init__(kind)
-        self._unit = timedelta(days=1) if kind == "date" else timedelta(seconds=1)
-        self._spell = "%Y-%m-%d" if kind == "date" else "%Y-%m-%dT%H:%M:%SZ"
-
-    def _text(self, count: int) -> str:
-        moment = _EPOCH + count * self._unit
-        return f"{moment.year:04}{moment.strftime(self._spell.removeprefix('%Y'))}"
+class _Date(Packing):
+    """A date as days since 1970; text spelled otherwise as it is."""
 
     def pack(self, value: Any) -> Any:
         if not isinstance(value, str):
             return [value]
         try:
-            count = (datetime.strptime(value, self._spell) - _EPOCH) // self._unit
+            day = date.fromisoformat(value)
         except ValueError:
             return value
-        return count if self._text(count) == value else value
+        return day.toordinal() - _EPOCH_DAY if day.isoformat() == value else value
 
     def unpack(self, value: Any) -> Any:
         if isinstance(value, str):
             return value
-        return self._text(value) if isinstance(value, int) else value[0]
+        return date.fromordinal(value + _EPOCH_DAY).isoformat() if isinstance(value, int) else value[0]
+
+
+class _DateTime(Packing):
+    """A date-time in UTC as seconds since 1970; text spelled otherwise as it is."""
+
+    def pack(self, value: Any) -> Any:
+        if not isinstance(value, str):
+            return [value]
+        try:
+            moment = datetime.fromisoformat(value.removesuffix("Z"))
+        except ValueError:
+            return value
+        if moment.tzinfo is not None or f"{moment.isoformat()}Z" != value or moment.microsecond:
+            return value
+        return (moment - _EPOCH) // _SECOND
+
+    def unpack(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return value
+        return f"{(_EPOCH + value * _SECOND).isoformat()}Z" if isinstance(value, int) else value[0]
 
 
 class _Nullable(Packing):
@@ -132,32 +145,46 @@ class _Map(Packing):
 class _Object(Packing):
     def __init__(self, fields: Mapping[str, Packing]) -> None:
         super().__init__(["object", *([name, packing.shape] for name, packing in fields.items())])
-        self._fields = tuple(fields.items())
+        self._fields = tuple(fields)
         self._names = {name: position for position, name in enumerate(fields)}
+        # None: travels as it is, without a call
+        plain = [type(packing) is Packing for packing in fields.values()]
+        self._packs = [(name, None if p else f.pack) for (name, f), p in zip(fields.items(), plain, strict=True)]
+        self._unpacks = [(name, None if p else f.unpack) for (name, f), p in zip(fields.items(), plain, strict=True)]
 
     def pack(self, value: Any) -> Any:
         if not is_object(value):
             return {"": value, -1: True}  # not an object: the mark -1 tells it from an object with a property ""
-        rest = dict(value)
-        row = [(name, packing.pack(rest.pop(name))) for name, packing in self._fields if name in rest]
-        if not rest and all(name == field for (name, _), (field, _) in zip(row, self._fields, strict=False)):
-            return [item for _, item in row]
-        return {**{self._names[name]: item for name, item in row}, **rest}
+        row: list[Any] = []
+        for name, pack in self._packs:
+            if name not in value:
+                break
+            row.append(value[name] if pack is None else pack(value[name]))
+        if len(row) == len(value):
+            return row
+        packs = dict(self._packs)
+        return {
+            self._names.get(name, name): item if (pack := packs.get(name)) is None else pack(item)
+            for name, item in value.items()
+        }
 
     def unpack(self, value: Any) -> Any:
-        fields = self._fields
         if is_array(value):
-            if len(value) > len(fields):
-                raise ValueError(f"object has {len(fields)} properties but {len(value)} were recorded")
-            return {name: packing.unpack(item) for (name, packing), item in zip(fields, value, strict=False)}
+            if len(value) > len(self._fields):
+                raise ValueError(f"object has {len(self._fields)} properties but {len(value)} were recorded")
+            pairs = zip(self._unpacks, value, strict=False)
+            return {name: item if unpack is None else unpack(item) for (name, unpack), item in pairs}
         if -1 in value:
             return value[""]
-        found = {fields[key][0]: fields[key][1].unpack(item) for key, item in value.items() if isinstance(key, int)}
-        return found | {key: item for key, item in value.items() if isinstance(key, str)}
+        found: dict[str, Any] = {}
+        for key, item in value.items():
+            name, unpack = self._unpacks[key] if isinstance(key, int) else (key, None)
+            found[name] = item if unpack is None else unpack(item)
+        return found
 
 
 ANY = Packing("any")
-_INSTANTS = {name: _Instant(name) for name in ("date", "date-time")}
+_INSTANTS = {"date": _Date("date"), "date-time": _DateTime("date-time")}
 _SCALARS = {name: Packing(name) for name in ("string", "integer", "number", "boolean", "null")}
 
 

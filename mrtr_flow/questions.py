@@ -5,7 +5,7 @@ Each kind says how it is put to the client, how an answer is judged, and what it
 
 Events, as they are recorded: an accepted answer is its packed content (an array, or a map); 0 declined, 1 cancelled,
 2 capability missing, 3 consent to open a URL. A gather is an array of those, in order; nil = not answered yet, only
-while it is pending.
+while it is pending; 4 not asked, because another question of the gather cannot be.
 
 Rules: an answer is judged by its question, not by what it looks like; it is taken, or it is `Wrong` with a reason
 that holds no answer. Content of a decline or cancel is ignored. Nothing but an accept is ever taken for a yes.
@@ -27,6 +27,7 @@ __all__ = (
     "MISSING",
     "OTHER_KIND",
     "RAISE",
+    "UNASKED",
     "Gather",
     "Question",
     "Raise",
@@ -45,8 +46,10 @@ DECLINED: Final = 0
 CANCELLED: Final = 1
 MISSING: Final = 2
 CONSENT: Final = 3
+UNASKED: Final = 4
 ATTEMPTS: Final = 3
 MAX_ATTEMPTS: Final = 15
+LONG_ANSWER: Final = 48 * 1024
 
 
 class Raise:
@@ -71,8 +74,10 @@ class Question(Effect[Any]):
     """An effect the client answers. `key` is what the author gave, or None; `text` is what the answerer consents to.
 
     `if_declined` and `if_unsupported` are values to go on with instead of raising. `attempts` counts answers in all.
+    `limit` is the bytes an answer may take, packed.
     """
 
+    limit: ClassVar[int] = 16 * 1024
     key: str | None
     text: str
     origin: str = field(default="", repr=False, kw_only=True)
@@ -167,8 +172,9 @@ def gather(
 def gather(*effects: Effect[Any]) -> Effect[Any]:
     """Ask several questions in one round; the result is the tuple of their values in this order.
 
-    The first decline, cancel or missing capability, in this order, is raised. Raises `DefinitionError` here for no
-    question at all, for anything that is no question, for a nested gather, and for the same `key=` twice.
+    A missing capability is raised before anybody is asked; else the first decline or cancel, in this order. Raises
+    `DefinitionError` here for no question at all, for anything that is no question, for a nested gather, and for the
+    same `key=` twice.
     """
     origin = made_at()
     if not effects:

@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 from mrtr_flow.definition import Definition, ResourceDefinition
 from mrtr_flow.errors import INTERNAL_ERROR, INVALID_PARAMS, NotRecordable, ProtocolError
 from mrtr_flow.plain import fresh, is_array, is_object
+from mrtr_flow.reply import reply_of
 from mrtr_flow.schema import to_plain
 
 __all__ = ("PRIVATE", "complete", "failed", "input_required", "listed", "tool_error")
@@ -55,7 +56,7 @@ def complete(definition: Definition[..., Any], target: str, value: Any) -> dict[
         result = {"resultType": "complete", "messages": [_message(to_plain(message)) for message in messages]}
         return {**result, "description": definition.description} if definition.description else result
     content, structured = definition.output.encode(value)
-    answer: dict[str, Any] = {"resultType": "complete", "content": content, "isError": False}
+    answer: dict[str, Any] = {"resultType": "complete", "content": content, "isError": reply_of(value).is_error}
     return answer if structured is None else {**answer, "structuredContent": structured}
 
 

@@ -12,7 +12,7 @@ import typing_extensions
 from mrtr_flow.effects import Effect, made_at
 from mrtr_flow.packing import compile_schema
 from mrtr_flow.plain import is_array, is_object
-from mrtr_flow.questions import OTHER_KIND, RAISE, Question, Raise, Wrong
+from mrtr_flow.questions import LONG_ANSWER, OTHER_KIND, RAISE, Question, Raise, Wrong
 
 __all__ = ("ListRoots", "Root", "list_roots")
 
@@ -27,7 +27,7 @@ class Root:
     name: str | None = None
 
 
-_ROOTS: Final = compile_schema(
+ROOTS: Final = compile_schema(
     {
         "type": "array",
         "items": {"type": "object", "properties": {"uri": {"type": "string"}, "name": {"type": "string"}}},
@@ -40,10 +40,11 @@ class ListRoots(Question):
     """The client's roots."""
 
     kind: ClassVar[str] = "roots"
+    limit: ClassVar[int] = LONG_ANSWER
 
     @property
     def schema_digest(self) -> bytes:
-        return _ROOTS.digest
+        return ROOTS.digest
 
     @property
     def requires(self) -> dict[str, Any]:
@@ -59,10 +60,10 @@ class ListRoots(Question):
         if not all(is_object(root) and isinstance(root.get("uri"), str) for root in roots):
             return Wrong("a root has no uri")
         names = [{name: root[name] for name in ("uri", "name") if isinstance(root.get(name), str)} for root in roots]
-        return _ROOTS.pack(names)
+        return ROOTS.pack(names)
 
     def value(self, recorded: Any) -> list[Root]:
-        return [Root(root["uri"], root.get("name")) for root in _ROOTS.unpack(recorded)]
+        return [Root(root["uri"], root.get("name")) for root in ROOTS.unpack(recorded)]
 
 
 def list_roots(*, key: str | None = None, if_unsupported: U | Raise = RAISE) -> Effect[list[Root] | U]:
@@ -70,4 +71,5 @@ def list_roots(*, key: str | None = None, if_unsupported: U | Raise = RAISE) -> 
 
     Raises in the flow: `CapabilityMissing`.
     """
-    return ListRoots(key, "roots/list", if_unsupported=if_unsupported, origin=made_at())
+    # a client's roots do not change because they are asked for again
+    return ListRoots(key, "roots/list", attempts=1, if_unsupported=if_unsupported, origin=made_at())

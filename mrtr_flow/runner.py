@@ -38,13 +38,12 @@ from mrtr_flow.errors import (
 )
 from mrtr_flow.frames import Unwound, raised_at
 from mrtr_flow.journal import Corrupt, Journal, pack
-from mrtr_flow.questions import MISSING, Gather, Question, Wrong
+from mrtr_flow.questions import MISSING, RAISE, UNASKED, Gather, Question, Wrong
 from mrtr_flow.schema import Invalid
 from mrtr_flow.seal import Binding, KeyRing
 
 __all__ = ("Runner",)
 
-MAX_ANSWER: Final = 16 * 1024
 MAX_CHANGED: Final = 4
 WARN_ROUNDS: Final = 8
 _log = logging.getLogger("mrtr_flow")
@@ -276,13 +275,32 @@ class _Run:
                     else:
                         recorded[index] = item
         self._answered = True
-        for index, question in enumerate(asking.questions.values()):
-            if recorded[index] is None and not wire.declared(self._call.capabilities, question.requires):
-                recorded[index] = MISSING
-        if None not in recorded:
-            self._engine.record(recorded if isinstance(asking.effect, Gather) else recorded[0])
+        settled = self._settled(asking, recorded)
+        if None not in settled:
+            self._engine.record(settled if isinstance(asking.effect, Gather) else settled[0])
             return None
         return self._suspend(asking, recorded, wrong)
+
+    def _settled(self, asking: Asking, recorded: list[Any]) -> list[Any]:
+        """The items with what this request's capabilities settle: what it does not declare cannot be asked.
+
+        If the flow has no other way, nobody is asked the rest of a gather in vain.
+        """
+        questions = list(asking.questions.values())
+        missing = [
+            item is None and not self._declares(question) for item, question in zip(recorded, questions, strict=True)
+        ]
+        vain = any(
+            lacks and question.if_unsupported is RAISE for lacks, question in zip(missing, questions, strict=True)
+        )
+        open_item = UNASKED if vain else None
+        return [
+            MISSING if lacks else open_item if item is None else item
+            for item, lacks in zip(recorded, missing, strict=True)
+        ]
+
+    def _declares(self, question: Question) -> bool:
+        return wire.declared(self._call.capabilities, question.requires)
 
     def _first_of_fresh_run(self) -> bool:
         """Answers without state count only where they cannot skip anything, nor depend on this round alone."""
@@ -310,14 +328,14 @@ class _Run:
         requests = {
             key: question.request(wrong.get(key))
             for (key, question), item in zip(asking.questions.items(), recorded, strict=True)
-            if item is None
+            if item is None and self._declares(question)
         }
         if asking.pending and not grew and not wrong:
             return InputRequired(requests, self._call.state)  # nothing happened: the same question, the same token
         journal = self._engine.suspend(recorded)
         journal.run_id, journal.version = self._run_id, definition.version_tag
         journal.wrong, journal.changed = count, changed
-        if self._engine.asked + 1 > WARN_ROUNDS:
+        if self._engine.asked == WARN_ROUNDS:
             _log.warning(
                 "%s asked %d times and asks again; common clients stop after 9 or 10 rounds: "
                 "ask several questions in one gather(...)",
@@ -370,7 +388,7 @@ def _judge(question: Question, response: Mapping[str, Any]) -> Any:
         size = len(pack(item, "answer"))
     except (LimitExceeded, NotRecordable):
         return Wrong("it is too long")
-    return item if size <= MAX_ANSWER else Wrong(f"it takes {size} bytes of at most {MAX_ANSWER}")
+    return item if size <= question.limit else Wrong(f"it takes {size} bytes of at most {question.limit}")
 
 
 @types.coroutine

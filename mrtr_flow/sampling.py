@@ -14,7 +14,7 @@ from mrtr_flow.effects import Effect, made_at
 from mrtr_flow.errors import DefinitionError, NotRecordable
 from mrtr_flow.packing import compile_schema
 from mrtr_flow.plain import check_plain, is_array, is_object
-from mrtr_flow.questions import ATTEMPTS, OTHER_KIND, RAISE, Question, Raise, Wrong
+from mrtr_flow.questions import ATTEMPTS, LONG_ANSWER, OTHER_KIND, RAISE, Question, Raise, Wrong
 
 __all__ = ("Sample", "Sampled", "sample")
 
@@ -29,7 +29,7 @@ _BLOCKS: Final[Mapping[str, tuple[str, ...]]] = {
     "tool_use": ("id", "name", "input"),
     "tool_result": ("toolUseId", "content"),
 }
-_RESULT: Final = compile_schema(
+RESULT: Final = compile_schema(
     {
         "type": "object",
         "properties": {
@@ -78,11 +78,12 @@ class Sample(Question):
     """A completion by the client's model; `text` is the canonical JSON of its parameters."""
 
     kind: ClassVar[str] = "sample"
+    limit: ClassVar[int] = LONG_ANSWER
     params: dict[str, Any] = field(kw_only=True)
 
     @property
     def schema_digest(self) -> bytes:
-        return _RESULT.digest
+        return RESULT.digest
 
     @property
     def requires(self) -> dict[str, Any]:
@@ -106,10 +107,10 @@ class Sample(Question):
         taken: dict[str, Any] = {"content": blocks, "model": response["model"], "role": response["role"]}
         if isinstance(response.get("stopReason"), str):
             taken["stopReason"] = response["stopReason"]
-        return _RESULT.pack(taken)
+        return RESULT.pack(taken)
 
     def value(self, recorded: Any) -> Sampled:
-        taken = _RESULT.unpack(recorded)
+        taken = RESULT.unpack(recorded)
         return Sampled(tuple(taken["content"]), taken["model"], taken["role"], taken.get("stopReason"))
 
 

@@ -32,6 +32,7 @@ from mrtr_flow.errors import DefinitionError, FlowError, NotRecordable
 from mrtr_flow.fidelity import difference
 from mrtr_flow.packing import ANY, Packing, compile_schema
 from mrtr_flow.plain import check_plain, fresh
+from mrtr_flow.reply import Reply, reply_of
 
 __all__ = ("Invalid", "Output", "Parameters", "Shape", "shape_of", "to_plain", "type_hints", "type_name")
 
@@ -255,7 +256,9 @@ class Output:
         self.json_schema: dict[str, Any] | None = None
         self._shape: Shape[Any] | None = None
         self._wrapped = False
-        if annotation is Any or _is_blocks(annotation):
+        if get_origin(annotation) is Reply:
+            annotation = get_args(annotation)[0]
+        if annotation in (Any, Reply) or _is_blocks(annotation):
             return
         self._shape = Shape(annotation)
         schema = self._shape.json_schema("serialization")
@@ -271,14 +274,17 @@ class Output:
 
     def encode(self, value: Any) -> tuple[list[dict[str, Any]], Any]:
         """`(content blocks, structured content or None)` of a CallToolResult. Raises `NotRecordable`."""
+        said = isinstance(value, Reply)
+        reply = reply_of(value)
+        value = reply.value
         try:
-            blocks = _blocks(value)
+            blocks = _blocks(reply.text if said else value)
         except (PydanticSerializationError, ValueError, TypeError) as error:
             raise NotRecordable(
                 f"result of type {type(value).__name__} cannot be sent as JSON ({type(error).__name__}); "
                 "annotate the flow's return type"
             ) from None
-        if self._shape is None:
+        if self._shape is None or reply.is_error:
             return blocks, None
         plain = self._shape.render(value)
         return blocks, {"result": plain} if self._wrapped else plain

@@ -46,7 +46,7 @@ def canonical(arguments: Any) -> tuple[dict[str, Any], bytes]:
         raise ProtocolError(INVALID_PARAMS, "arguments are not an object")
     copy: dict[str, Any] = _canonical(arguments, 0)
     try:
-        data = json.dumps(copy, sort_keys=True, separators=(",", ":")).encode()
+        data = _encode(copy).encode()
     except ValueError:  # an integer with more digits than Python converts
         raise ProtocolError(INVALID_PARAMS, "arguments hold a number that is too long") from None
     if len(data) > MAX_ARGUMENTS:
@@ -54,7 +54,12 @@ def canonical(arguments: Any) -> tuple[dict[str, Any], bytes]:
     return copy, data
 
 
+_encode: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
 def _canonical(value: Any, depth: int) -> Any:
+    if value is None or isinstance(value, str | int):
+        return value
     if depth > MAX_DEPTH:
         raise ProtocolError(INVALID_PARAMS, f"arguments are nested more than {MAX_DEPTH} levels deep")
     if is_object(value):
@@ -65,8 +70,6 @@ def _canonical(value: Any, depth: int) -> Any:
         if not math.isfinite(value):
             raise ProtocolError(INVALID_PARAMS, "arguments hold a number that is not finite")
         return int(value) if value.is_integer() else value
-    if value is None or isinstance(value, str | int):
-        return value
     raise ProtocolError(INVALID_PARAMS, f"arguments hold a {type(value).__name__}, which is no JSON value")
 
 
@@ -83,6 +86,8 @@ def responses_of(responses: Any) -> dict[str, Mapping[str, Any]]:
     if not is_object(responses):
         raise ProtocolError(INVALID_PARAMS, "inputResponses is not an object")
     for entry in responses.values():
+        if is_object(entry) and isinstance(entry.get("action"), str) and entry["action"] not in _ACTIONS:
+            raise ProtocolError(INVALID_PARAMS, f"inputResponses holds an action that is none of {', '.join(_ACTIONS)}")
         if not is_object(entry) or not _known_shape(entry):
             raise ProtocolError(INVALID_PARAMS, "inputResponses holds an entry that is no answer of the schema")
     return dict(responses)

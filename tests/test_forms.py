@@ -233,6 +233,7 @@ def _raw(schema: Any) -> Any:
         {"$defs": {}},
         {"type": "array"},
         {"properties": []},
+        {"properties": {}},
         {"required": ["nope"]},
         {"required": "a"},
         {"required": 3},
@@ -241,7 +242,7 @@ def _raw(schema: Any) -> Any:
 )
 def test_only_the_grammars_keywords_are_allowed_on_top(top: Any) -> None:
     with pytest.raises(DefinitionError, match="form"):
-        ask("?", {"type": "object", "properties": {}, **top})
+        ask("?", {"type": "object", "properties": {"a": {"type": "string"}}, **top})
 
 
 def test_a_decimal_keeps_every_digit_and_a_float_refuses_what_it_cannot_keep() -> None:

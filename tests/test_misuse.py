@@ -157,7 +157,7 @@ def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
         (lambda: ask("?", dict[str, int]), "named fields"),
         (lambda: ask("?", list[int]), "choices"),
         (lambda: ask("?", {"type": "object", "properties": {"a": {"type": "string", "pattern": "x"}}}), "'pattern'"),
-        (lambda: ask("?", {"type": "object", "properties": {}, "title": "x"}), "'title' on top"),
+        (lambda: ask("?", {"type": "object", "properties": {"a": {"type": "string"}}, "title": "x"}), "'title' on top"),
         (lambda: ask("?", int, key=""), "key of"),
         (lambda: ask("?", int, attempts=0), "attempts"),
         (lambda: ask(3, int), "message"),  # type: ignore[call-overload]

@@ -14,7 +14,7 @@ from mcp.server import MCPServer
 from mcp_types import ImageContent, TextContent
 from pydantic import BaseModel, RootModel, computed_field
 
-from mrtr_flow import DefinitionError, Flow, flow, step
+from mrtr_flow import DefinitionError, Flow, Reply, flow, step
 from mrtr_flow.adapters.jsonrpc import JsonRpcServer
 from mrtr_flow.adapters.mcp import add_flows
 from tests.helpers import KEYS
@@ -194,3 +194,24 @@ def test_changing_a_response_changes_nothing_for_the_next() -> None:
 def test_a_return_type_without_a_schema_is_refused_at_definition() -> None:
     with pytest.raises(DefinitionError, match="has no JSON schema"):
         flow(returning(Callable[[], int], None))
+
+
+def test_a_reply_has_words_of_its_own_beside_the_structured_content() -> None:
+    async def main() -> Any:
+        return await through_jsonrpc(flow(returning(Reply[Model], Reply(Model(name="x"), "One x, as ordered."))))
+
+    tool, result = anyio.run(main)
+    assert list(tool["outputSchema"]["properties"]) == ["name", "size"]
+    assert result["content"] == [{"type": "text", "text": "One x, as ordered."}]
+    assert result["structuredContent"] == {"name": "x", "size": None}
+    assert result["isError"] is False
+
+
+def test_a_reply_may_be_a_failure_that_the_model_reads() -> None:
+    async def main() -> Any:
+        return await through_jsonrpc(flow(returning(Reply[Model], Reply[Model].error("There is no x left; try y."))))
+
+    _, result = anyio.run(main)
+    assert result["content"] == [{"type": "text", "text": "There is no x left; try y."}]
+    assert result["isError"] is True
+    assert "structuredContent" not in result

@@ -91,7 +91,9 @@ def _checked(params: Any) -> Mapping[str, Any]:
     version = meta.get(wire.META_VERSION) if is_object(meta) else None
     if not is_object(params) or not isinstance(version, str) or not is_object(meta.get(wire.META_CAPABILITIES)):
         raise ProtocolError(
-            INVALID_PARAMS, "params._meta must carry the protocol version and the client's capabilities"
+            INVALID_PARAMS,
+            f"this server speaks MCP {wire.PROTOCOL_VERSION}: params._meta must carry the protocol version and the "
+            "client's capabilities",
         )
     if version != wire.PROTOCOL_VERSION:
         data = {"supported": [wire.PROTOCOL_VERSION], "requested": version}

@@ -34,7 +34,7 @@ from mrtr_flow.plain import is_array
 from mrtr_flow.testing import answer_to, asked_by
 from mrtr_flow.wire import PROTOCOL_VERSION
 
-__all__ = ("example_answer", "example_arguments", "play_flow")
+__all__ = ("example_answer", "example_arguments", "play_flow", "send")
 
 MAX_ROUNDS = 50
 
@@ -113,7 +113,7 @@ async def _play(
             server = servers[number % len(servers)]
             session = clients[number % len(servers)].session
             try:
-                result = await _send(session, definition, arguments, state, responses)
+                result = await send(session, definition, arguments, state, responses)
             except MCPError as error:
                 raise FlowError(f"server {server.name} refused round {number + 1}: {error.error.message}") from None
             where = f"[dim]round {number + 1}[/dim]  {server.name} [dim]pid {server.pid}[/dim]"
@@ -154,13 +154,14 @@ async def _never(context: Any, params: Any = None) -> Any:
     raise FlowError("the client answered a question by itself")
 
 
-async def _send(
+async def send(
     session: ClientSession,
     definition: Definition[..., Any],
     arguments: dict[str, Any],
     state: str | None,
     responses: dict[str, Any] | None,
 ) -> CallToolResult | GetPromptResult | ReadResourceResult | InputRequiredResult:
+    """Send one round of a tool, prompt or resource with the official client."""
     target = definition.target(arguments)
     if definition.method == "prompts/get":
         texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in arguments.items()}
@@ -254,7 +255,8 @@ def example_answer(examples: dict[str, Any], key: str, request: Mapping[str, Any
     """
     name = key if key in examples else key.partition("~")[0]
     example = examples.get(name)
-    if is_array(example):
+    whole = request["method"] == "roots/list" and is_array(example) and all(isinstance(uri, str) for uri in example)
+    if is_array(example) and not whole:
         example, examples[name] = (example[0], example[1:]) if example else (None, [])
     if example is None:
         known = ", ".join(map(repr, examples)) or "none"
