@@ -10,7 +10,8 @@ Rules:
 - Chain: h0 = hash of semantics number, flow, version, stage and the schema of the arguments; h_i = hash of h_(i-1)
   and the identity of effect i: kind, key or step name, occurrence of that name, digest of the packing schema, text.
   The journal holds one byte of each answered h_i, two of the last, four of the pending one. Each is compared before
-  its item is decoded.
+  its item is decoded. A hash is SHA-256 of the hash before (nothing for h0) and the parts as UTF-8, each behind its
+  length in 8 bytes, big endian; digests are parts in hexadecimal.
 - Frontier gate: `advance` gives out nothing until the whole journal is consumed and the pending question was reached.
   Everything else before that (a step, a return, an exception, a decode error, another byte) is `FlowDiverged`. One
   exception: all bytes match and only the pending question is another one; then it is asked anew (`changed`).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 __all__ = ("Reply", "reply_of")
 
@@ -30,5 +30,4 @@ class Reply(Generic[T]):
 
 def reply_of(value: Any) -> Reply[Any]:
     """What a flow returned, as a reply whose text is empty if it gave none of its own."""
-    found: Reply[Any] = value if isinstance(value, Reply) else Reply(value, "")
-    return found
+    return cast("Any", value) if isinstance(value, Reply) else Reply(value, "")

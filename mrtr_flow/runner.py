@@ -313,8 +313,9 @@ class _Run:
         count = before + (1 if wrong else 0)
         for key, reason in wrong.items():
             if count >= asking.questions[key].attempts:
+                times = "once" if count == 1 else f"{count} times"
                 return Failed(
-                    f"question {key!r} of {definition.name} was answered wrongly {count} times, so the call ended; "
+                    f"question {key!r} of {definition.name} was answered wrongly {times}, so the call ended; "
                     f"the last answer was not taken: {reason}",
                     "wrong_answers",
                 )
@@ -335,7 +336,7 @@ class _Run:
         journal = self._engine.suspend(recorded)
         journal.run_id, journal.version = self._run_id, definition.version_tag
         journal.wrong, journal.changed = count, changed
-        if self._engine.asked == WARN_ROUNDS:
+        if self._engine.asked == WARN_ROUNDS and not asking.pending:
             _log.warning(
                 "%s asked %d times and asks again; common clients stop after 9 or 10 rounds: "
                 "ask several questions in one gather(...)",

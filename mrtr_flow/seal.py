@@ -1,20 +1,28 @@
 """A payload <-> the token in `requestState`: encrypted, authenticated, bound. The only user of cryptography.
 
     token  = base64url without padding ( header 7 | SIV 16 | ciphertext )
-    header = kid 1 | exp 4, Unix seconds big endian | hint of the principal 1 | hint of the request 1
-    AEAD   = AES-256-SIV (RFC 5297, 64-byte key) over the associated data, each a string of its own:
-             header · method NUL target · canonical JSON of the arguments · 00, or 01 and the principal
-    keys   = HKDF-SHA256(secret, no salt, info = "mrtr-flow/1" 00 semantics 00 use 00 audience), use one of
-             "siv" 64 bytes, "hint" 32 bytes, "kid" 1 byte
+    header = kid 1 | exp 4, Unix seconds big endian | hint of the owner 1 | hint of the request 1
+    AEAD   = AES-256-SIV (RFC 5297) with a 64-byte key; associated data are four strings, in this order:
+             header · request · arguments · owner
+    request   = method 00 target, in UTF-8: "tools/call" or "prompts/get" and the name, "resources/read" and the URI
+    arguments = JSON: names sorted by code point, no white space, everything beyond ASCII escaped as \\uXXXX; a number
+                without a fraction is written as an integer; {} if there are none, and for resources
+    owner     = 00 for nobody, else 01 and the principal in UTF-8
+    keys   = HKDF-SHA256(secret, no salt, info = "mrtr-flow/1" 00 semantics 00 use 00 audience), where semantics is a
+             decimal number, now 1, audience is the server's name in UTF-8, and use is one of "siv" for 64 bytes,
+             "hint" for 32 and "kid" for 1
+    hints  = first byte of SHA-256(hint key | owner), first byte of SHA-256(hint key 00 request 00 arguments)
 
-Everything a token is bound to is associated data, so it costs nothing on the wire. A hint is the first byte of
-SHA-256(hint key | owner), and of SHA-256(hint key 00 request 00 arguments), where owner, request and arguments are
-those three strings; hints are read only after a token failed, to name the reason in the log.
-The kid names key, format, semantics number and audience at once: a token of another server is an unknown kid.
+What the ciphertext holds is in `journal`. Lone surrogates are encoded in UTF-8 as if they were characters.
 
-Rules of `open`, cheapest first: type, length, kid, strict base64url, AEAD, and only then expiry. Whatever does not
-verify raises `InvalidToken`, whose reason is for the log; on the wire all are one text (spec: MRTR, server
-requirements 4 and 5). There is no nonce, so nothing can be reused: equal state and second give the equal token.
+Everything a token is bound to is associated data, so it costs nothing on the wire. Hints are read only after a token
+failed, to name the reason in the log. The kid names key, format, semantics number and audience at once: a token of
+another server is an unknown kid.
+
+Rules of `open`, cheapest first: type, length (38 to 32,768 characters), kid, strict base64url (no other characters, no
+padding, no second spelling of the same bytes), AEAD, and only then expiry. Whatever does not verify raises
+`InvalidToken`, whose reason is for the log; on the wire all are one text (spec: MRTR, server requirements 4 and 5).
+There is no nonce, so nothing can be reused: equal state and second give the equal token.
 """
 
 from __future__ import annotations

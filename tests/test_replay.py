@@ -500,3 +500,22 @@ def test_a_version_travels_in_the_token(version: str | None) -> None:
     t.answer("x")
     assert t.failure.reason == "unknown_version"
     assert ("'2'" if version else "without version=") in t.failure.text
+
+
+def test_the_warning_about_rounds_comes_once_however_often_the_ninth_question_is_asked(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @flow
+    def long() -> Flow[int]:
+        total = 0
+        for number in range(10):
+            total += yield from ask(f"{number}?", int)
+        return total
+
+    with caplog.at_level(logging.WARNING, logger="mrtr_flow"):
+        t = tester(long).start()
+        for number in range(8):
+            t.answer(number)
+        t.send({"ask~9": {"action": "accept", "content": {"value": None}}}).answer(8).answer(9)
+    assert t.result == 45
+    assert len([record for record in caplog.records if "asks again" in record.getMessage()]) == 1

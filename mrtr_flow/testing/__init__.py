@@ -94,8 +94,8 @@ class FlowTester:
         assert t.result == "Row 3"
 
     `clock` gives Unix seconds (default: the real one), `principal` is who calls, `capabilities` what the client
-    declares (default: everything), `backend` the event loop. Each round has a new runner, and what goes over the wire
-    is turned to JSON and back.
+    declares (default: everything), `backend` the event loop, `entropy` gives that many random bytes. Each round has a
+    new runner, and what goes over the wire is turned to JSON and back.
     """
 
     def __init__(
@@ -107,6 +107,7 @@ class FlowTester:
         capabilities: Mapping[str, Any] = ALL_CAPABILITIES,
         backend: str = "asyncio",
         ring: KeyRing | None = None,
+        entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
         self.definition = definition
         self.principal = principal
@@ -121,13 +122,15 @@ class FlowTester:
         """The questions that wait for an answer, by wire key."""
         self._clock = clock
         self._backend = backend
+        self._entropy = entropy
         self._ring = ring or KeyRing([("test", os.urandom(32))], audience="test")
-        self._arguments: Any = None
+        self.arguments: Any = None
+        """The arguments of the call."""
         self._ended: Finished | Failed | None = None
 
     def start(self, **arguments: Any) -> FlowTester:
         """Send the first request, with these arguments as JSON values."""
-        self.state, self._arguments, self._ended = None, to_plain(arguments), None
+        self.state, self.arguments, self._ended = None, to_plain(arguments), None
         return self.send()
 
     def answer(self, *value: Any, **by_key: Any) -> FlowTester:
@@ -158,7 +161,7 @@ class FlowTester:
 
         After that error the tester is where it was before.
         """
-        given = self._arguments if arguments is ... else arguments
+        given = self.arguments if arguments is ... else arguments
         call = Call(
             method=self.definition.method,
             target=self.definition.target(given or {}),
@@ -182,7 +185,7 @@ class FlowTester:
         def note(name: str, key: str) -> None:
             self.steps.append(PerformedStep(name, key))
 
-        runner = Runner(self.definition, self._ring, clock=self._clock, entropy=os.urandom, on_step=note)
+        runner = Runner(self.definition, self._ring, clock=self._clock, entropy=self._entropy, on_step=note)
         with start_blocking_portal(self._backend) as portal:
             return portal.call(runner.round, call)
 
@@ -243,4 +246,4 @@ class FlowTester:
         """The end of the call in wire form. Raises `ProtocolError` where the protocol has no result for a failure."""
         if isinstance(self._ended, Failed):
             return results.failed(self.definition, self._ended.text, self._ended.reason)
-        return results.complete(self.definition, self.definition.target(self._arguments), self.result)
+        return results.complete(self.definition, self.definition.target(self.arguments), self.result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from mrtr_flow import Flow, ask, flow, step
+from mrtr_flow import Flow, Reply, ask, flow, step
 from tests.corpus.world import done
 
 
@@ -25,7 +25,6 @@ class Receipt(BaseModel):
 
 
 class Archived(BaseModel):
-    summary: str
     project_id: str
     archived: bool
     notified: bool = False
@@ -41,7 +40,7 @@ def archive_project(project_id: str, etag: str, reason: str, notify: bool) -> Re
 
 
 @flow(name="archive_project")
-def archive(project_id: str, reason: str) -> Flow[Archived]:
+def archive(project_id: str, reason: str) -> Flow[Reply[Archived]]:
     """Archive a project."""
     project = yield from step(load_project, project_id)
     answer = yield from ask(
@@ -64,13 +63,11 @@ def archive(project_id: str, reason: str) -> Flow[Archived]:
         key="confirm",
     )
     if not answer["confirm"]:
-        return Archived(summary=f"{project.id} was not archived.", project_id=project.id, archived=False)
+        return Reply(Archived(project_id=project.id, archived=False), f"{project.id} was not archived.")
     receipt = yield from step(archive_project, project.id, project.etag, reason, answer["notify"])
     told = "were" if answer["notify"] else "were not"
-    return Archived(
-        summary=f"Archived {project.id}. It can be restored until {receipt.restorable_until}; members {told} notified.",
-        project_id=project.id,
-        archived=True,
-        notified=answer["notify"],
-        restorable_until=receipt.restorable_until,
+    until = receipt.restorable_until
+    return Reply(
+        Archived(project_id=project.id, archived=True, notified=answer["notify"], restorable_until=until),
+        f"Archived {project.id}. It can be restored until {until}; members {told} notified.",
     )

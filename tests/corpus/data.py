@@ -3,15 +3,16 @@
 `corpus.json` differs from the conversations it was taken from in these places, and only there:
 
 - Wire form is written short: a form by its message, its fields and what is required; a sample by its user text and
-  the other parameters; an answer by its content, text or roots. `Round` has the wire forms.
+  the other parameters; an answer by its content, text or roots; a tool result by its text and structured content.
+  `Round` and `Case` have the wire forms.
+- The URI of the resource is its target only; the conversation had it among the arguments too.
 - `roots/list` has no `params`; the conversation had an empty object. Both are the protocol's.
 - `take_snapshot` has `lag_s`, and `parse_findings` has `findings`. The questions name these facts, and no step of the
   conversation yielded them. A flow may ask only what it can derive again in the next round.
 - `stored` is what never changes under its identifier (a commit, an image digest, a revision of a ledger). Flows look
   it up anew in each round by the identifier that a step recorded, so that it does not travel in the token. The ledger
   has two names that the conversation only showed as withheld.
-- A tool returned a sentence beside an unrelated structured result. In mrtr_flow the content of a tool that returns a
-  model is the JSON of that model, so the sentence is its member `summary`: see `Case.result`.
+- A tool result has `isError`; the conversation left it out. False is the protocol's default.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ class Case:
         if self.contents is not None:
             contents = [dict(content) for content in self.contents]
             return {"resultType": "complete", "contents": contents, "ttlMs": 0, "cacheScope": "private"}
-        structured = {"summary": self.text, **(self.structured or {})}
-        content = [{"type": "text", "text": json.dumps(structured, indent=2, ensure_ascii=False)}]
+        content = [{"type": "text", "text": self.text}]
+        structured = dict(self.structured or {})
         return {"resultType": "complete", "content": content, "structuredContent": structured, "isError": False}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from mrtr_flow import Flow, ask, flow, list_roots, step
+from mrtr_flow import Flow, Reply, ask, flow, list_roots, step
 from tests.corpus.forms import choice, form, titled, whole
 from tests.corpus.world import done
 
@@ -33,10 +33,9 @@ class Report(BaseModel):
 
 
 class Inventory(BaseModel):
-    summary: str
-    packages: int | None = None
-    stale: int | None = None
-    ownerless: int | None = None
+    packages: int
+    stale: int
+    ownerless: int
     roots: int
 
 
@@ -53,7 +52,7 @@ def write_report(root: str, found: Scan, owners: str) -> Report:
 
 
 @flow(name="workspace_inventory")
-def inventory(depth: int, include_shared: bool) -> Flow[Inventory]:
+def inventory(depth: int, include_shared: bool) -> Flow[Reply[Inventory]]:
     """List the packages of a workspace, and those that nobody looks after."""
     roots = yield from list_roots(key="workspace")
     seen = yield from step(summarise_roots, [root.uri for root in roots])
@@ -91,14 +90,14 @@ def inventory(depth: int, include_shared: bool) -> Flow[Inventory]:
         ),
         key="output",
     )
+    listed = Inventory(
+        packages=found.packages, stale=len(found.stale), ownerless=len(found.ownerless), roots=seen.total
+    )
     if not output["write"]:
-        return Inventory(summary=f"Found {found.packages} packages; no report was written.", roots=seen.total)
+        return Reply(listed, f"Found {found.packages} packages; no report was written.")
     report = yield from step(write_report, roots[0].uri, found, output["owners"])
-    return Inventory(
-        summary=f"{report.path} written: {found.packages} packages in {len(focus['domains'])} domains, "
+    return Reply(
+        listed,
+        f"{report.path} written: {found.packages} packages in {len(focus['domains'])} domains, "
         f"{len(found.stale)} stale, {len(found.ownerless)} without an owner ({', '.join(found.ownerless)}).",
-        packages=found.packages,
-        stale=len(found.stale),
-        ownerless=len(found.ownerless),
-        roots=seen.total,
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from mrtr_flow import Flow, ask, flow, step
+from mrtr_flow import Flow, Reply, ask, flow, step
 from tests.corpus.forms import choice, form, text, titled
 from tests.corpus.world import done, first_time
 
@@ -79,11 +79,10 @@ class Run(BaseModel):
 
 
 class Migrated(BaseModel):
-    summary: str
     database: str
     schema_version: int | None = None
     approval: str | None = None
-    snapshot: str | None = None
+    snapshot: str
 
 
 TICKET = form(
@@ -127,7 +126,7 @@ def run_migration(database: str, migration: str, window: str, rollback: str) -> 
 
 
 @flow(name="apply_migration", annotations={"destructiveHint": True})
-def migrate(database: str, migration: str, mode: Literal["online", "offline"]) -> Flow[Migrated]:
+def migrate(database: str, migration: str, mode: Literal["online", "offline"]) -> Flow[Reply[Migrated]]:
     """Apply a destructive migration, after a snapshot and an approval."""
     plan = yield from step(dry_run, database, migration, mode)
     columns, tables = plan.sql.count("drop column"), plan.sql.count("drop table")
@@ -144,11 +143,11 @@ def migrate(database: str, migration: str, mode: Literal["online", "offline"]) -
             "One attempt is left."
         )
     else:
-        return Migrated(summary="The name was not typed; nothing was changed.", database=database)
+        return Reply.error("The name was not typed; nothing was changed.")
     ticket = yield from ask("Which change covers this, and when may it run?", TICKET, key="ticket")
     change = yield from step(check_change, ticket["change"], database)
     if change.state != "approved" or change.covers != database or change.requested_by_same_person:
-        return Migrated(summary=f"{change.change} does not cover this; nothing was changed.", database=database)
+        return Reply.error(f"{change.change} does not cover this; nothing was changed.")
     snapshot = yield from step(take_snapshot, database)
     approval = yield from step(mint_approval, plan.digest)
     answer = yield from ask(
@@ -159,20 +158,21 @@ def migrate(database: str, migration: str, mode: Literal["online", "offline"]) -
         key="approve",
     )
     if not answer.run:
-        return Migrated(summary="Nothing was changed.", database=database, snapshot=snapshot.snapshot)
+        return Reply(Migrated(database=database, snapshot=snapshot.snapshot), "Nothing was changed.")
     live = yield from step(dry_run_again, database, migration, plan.digest)
     if not live.matches:
-        return Migrated(summary="The plan has changed since; nothing was changed.", database=database)
+        return Reply.error("The plan has changed since; nothing was changed.")
     spent = yield from step(spend_approval, approval.approval)
     if not spent.first:
-        return Migrated(summary=f"Approval {spent.approval} was spent before; nothing was run.", database=database)
+        return Reply.error(f"Approval {spent.approval} was spent before; nothing was run.")
     applied = yield from step(run_migration, database, migration, ticket["window"], ticket["rollback"])
-    return Migrated(
-        summary=f"{migration} ran on {database} in {applied.seconds} s; the schema is at version "
-        f"{applied.schema_version}. Snapshot {snapshot.snapshot} is kept for {KEPT_DAYS} days. "
-        f"Approval {spent.approval} is spent.",
-        database=database,
-        schema_version=applied.schema_version,
-        approval=spent.approval,
-        snapshot=snapshot.snapshot,
+    return Reply(
+        Migrated(
+            database=database,
+            schema_version=applied.schema_version,
+            approval=spent.approval,
+            snapshot=snapshot.snapshot,
+        ),
+        f"{migration} ran on {database} in {applied.seconds} s; the schema is at version {applied.schema_version}. "
+        f"Snapshot {snapshot.snapshot} is kept for {KEPT_DAYS} days. Approval {spent.approval} is spent.",
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from mrtr_flow import Flow, ask, flow, step
+from mrtr_flow import Flow, Reply, ask, flow, step
 from tests.corpus.forms import choice, form, text, titled, whole
 from tests.corpus.world import done
 
@@ -58,11 +58,10 @@ class Create(BaseModel):
 
 
 class Provisioned(BaseModel):
-    summary: str
     cluster: str | None = None
     operation: str | None = None
-    quote: str | None = None
-    total_minor: int | None = None
+    quote: str
+    total_minor: int
     pages: int
 
 
@@ -144,14 +143,14 @@ def register_owner(cluster: str, approver: dict[str, Any]) -> dict[str, str]:
 
 
 @flow(name="provision_database")
-def provision(team: str, purpose: str) -> Flow[Provisioned]:
+def provision(team: str, purpose: str) -> Flow[Reply[Provisioned]]:
     """Create a database for a team, page by page."""
     profile = yield from step(team_profile, team)
     quota = profile.quota
     basics = yield from ask(f"What should be created for the {team} team?", BASICS, key="basics")
     name, engine, region = basics.get("name", team), basics["engine"], basics["region"]
     if region not in profile.allowed_regions:
-        return Provisioned(summary=f"The {team} team may not use {region}; nothing was created.", pages=1)
+        return Reply.error(f"The {team} team may not use {region}; nothing was created.")
     options = yield from ask(f"{engine.capitalize()} options for {name}", sizing(engine, quota), key=engine)
     pages = 2
     recovery: dict[str, Any] = {"standby": "none"}
@@ -168,7 +167,7 @@ def provision(team: str, purpose: str) -> Flow[Provisioned]:
     if recovery["standby"] == "cross":
         residency = yield from step(residency_check, region, ELSEWHERE[region])
         if residency.verdict == "forbidden":
-            return Provisioned(summary=f"{residency.policy} forbids a standby in {residency.to}.", pages=pages)
+            return Reply.error(f"{residency.policy} forbids a standby in {residency.to}; nothing was created.")
         if residency.verdict == "owner_required":
             approver = yield from ask(
                 f"A cross-region standby sends data to {residency.to}, so a data owner has to be named.",
@@ -189,7 +188,7 @@ def provision(team: str, purpose: str) -> Flow[Provisioned]:
     )
     pages += 1
     if not last.create:
-        return Provisioned(summary="Nothing was created.", quote=quote.quote, pages=pages)
+        return Reply(Provisioned(quote=quote.quote, total_minor=quote.total_minor, pages=pages), "Nothing was created.")
     made = yield from step(create_cluster, name, quote.quote, last.tags)
     if approver is not None:
         yield from step(register_owner, made.cluster, approver)
@@ -198,12 +197,14 @@ def provision(team: str, purpose: str) -> Flow[Provisioned]:
         "same": " with a standby in another zone",
         "cross": f" with a warm standby in {residency.to}" if residency else "",
     }
-    return Provisioned(
-        summary=f"{made.cluster} is being created in {region}{standby[recovery['standby']]} "
-        f"(operation {made.operation}). Estimated {total} a month on {profile.cost_centre}.",
-        cluster=made.cluster,
-        operation=made.operation,
-        quote=quote.quote,
-        total_minor=quote.total_minor,
-        pages=pages,
+    return Reply(
+        Provisioned(
+            cluster=made.cluster,
+            operation=made.operation,
+            quote=quote.quote,
+            total_minor=quote.total_minor,
+            pages=pages,
+        ),
+        f"{made.cluster} is being created in {region}{standby[recovery['standby']]} (operation {made.operation}). "
+        f"Estimated {total} a month on {profile.cost_centre}.",
     )

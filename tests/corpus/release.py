@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from mrtr_flow import Flow, ask, flow, gather, list_roots, sample, step
+from mrtr_flow import Flow, Reply, ask, flow, gather, list_roots, sample, step
 from tests.corpus.forms import choice, form, titled, whole
 from tests.corpus.world import done, stored
 
@@ -53,11 +53,10 @@ class Support(BaseModel):
 
 
 class Ready(BaseModel):
-    summary: str
     change: str | None = None
-    engineering: str | None = None
-    support: str | None = None
-    canary: int | None = None
+    engineering: str
+    support: str
+    canary: int
 
 
 WINDOW = form(
@@ -86,7 +85,7 @@ def open_change(digest: str, window: dict[str, Any], risk: str, notice: str) -> 
 
 
 @flow(name="release_readiness")
-def readiness(service: str, candidate: str) -> Flow[Ready]:
+def readiness(service: str, candidate: str) -> Flow[Reply[Ready]]:
     """Collect what a release needs, and schedule it."""
     image = yield from step(find_candidate, service, candidate).options(key="candidate")
     release = stored("releases", image.digest)
@@ -104,14 +103,14 @@ def readiness(service: str, candidate: str) -> Flow[Ready]:
         list_roots(key="checkouts"),
     )
     if not window["freeze_ok"]:
-        return Ready(summary=f"There is a change freeze on {window['day']}.")
+        return Reply.error(f"There is a change freeze on {window['day']}.")
     root = next((root for root in checkouts if root.uri.endswith(f"/{service}-ops")), None)
     if root is None:
-        return Ready(summary=f"Open a checkout of {service}-ops first.")
+        return Reply.error(f"Open a checkout of {service}-ops first.")
     ops = yield from step(read_ops_repo, root.uri)
     budget = yield from step(error_budget, service)
     if budget.left_percent <= 0:
-        return Ready(summary=f"{service} has no error budget left.")
+        return Reply.error(f"{service} has no error budget left.")
     day, (start, end), removed = date.fromisoformat(window["day"]), SLOTS[window["slot"]], release["removed"]
     engineering, support, notice = yield from gather(
         ask(
@@ -134,15 +133,13 @@ def readiness(service: str, candidate: str) -> Flow[Ready]:
             key="notice",
         ),
     )
-    if "no-go" in (engineering.verdict, support.verdict):
-        return Ready(summary="No go.", engineering=engineering.verdict, support=support.verdict)
+    ready = Ready(engineering=engineering.verdict, support=support.verdict, canary=window["canary"])
+    if "no-go" in (ready.engineering, ready.support):
+        return Reply(ready, "No go.")
     change = yield from step(open_change, image.digest, window, risk.text, notice.text)
     paused = f"merges paused for the first {CANARY_MINUTES} minutes, " if ops.merge_flag_present else ""
-    return Ready(
-        summary=f"{change.change} {change.state} for {change.starts:%Y-%m-%d %H:%M} UTC: "
-        f"{window['canary']} percent canary, {paused}notice text attached.",
-        change=change.change,
-        engineering=engineering.verdict,
-        support=support.verdict,
-        canary=window["canary"],
+    return Reply(
+        ready.model_copy(update={"change": change.change}),
+        f"{change.change} {change.state} for {change.starts:%Y-%m-%d %H:%M} UTC: "
+        f"{ready.canary} percent canary, {paused}notice text attached.",
     )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from mrtr_flow import Flow, ask, flow, sample, step
+from mrtr_flow import Flow, Reply, ask, flow, sample, step
 from tests.corpus.forms import choice, form, text, titled
 from tests.corpus.world import done, stored
 
@@ -56,7 +56,6 @@ class Apply(BaseModel):
 
 
 class Reviewed(BaseModel):
-    summary: str
     branch: str | None = None
     commit: str | None = None
     addressed: int = 0
@@ -85,7 +84,7 @@ def subject_of(title: str) -> str:
 
 
 @flow(name="review_change")
-def review(change: str, base: str, files: list[str]) -> Flow[Reviewed]:
+def review(change: str, base: str, files: list[str]) -> Flow[Reply[Reviewed]]:
     """Review a change, and put a patch for the findings on a branch."""
     diff = yield from step(load_diff, change, base, files)
     diffs = stored("diffs", diff.head)  # a commit never changes, so its text is looked up and not recorded
@@ -137,7 +136,7 @@ def review(change: str, base: str, files: list[str]) -> Flow[Reviewed]:
     )
     trial = yield from step(try_patch, diff.head, patch.text)
     if not trial.applies:
-        return Reviewed(summary="The patch does not apply.", open=list(titles))
+        return Reply.error("The patch does not apply.")
     passed, branch = trial.tests.run - trial.tests.failed, f"review/{change}"
     answer = yield from ask(
         f"The patch applies cleanly and {passed} of {trial.tests.run} existing tests pass. Put it on branch {branch}?",
@@ -145,15 +144,12 @@ def review(change: str, base: str, files: list[str]) -> Flow[Reviewed]:
         key="apply",
     )
     if not answer.apply:
-        return Reviewed(summary="No branch was created.", open=list(titles))
+        return Reply(Reviewed(open=list(titles)), "No branch was created.")
     pushed = yield from step(push_branch, diff.head, patch.text, answer.message)
     rest = " and ".join(subject_of(titles[finding]) for finding in left)
-    return Reviewed(
-        summary=f"Branch {pushed.branch} created ({pushed.commit}). "
+    return Reply(
+        Reviewed(branch=pushed.branch, commit=pushed.commit, addressed=len(chosen), open=left),
+        f"Branch {pushed.branch} created ({pushed.commit}). "
         f"{NUMBERS[len(chosen)].capitalize()} findings addressed, {rest or 'nothing'} left open. "
         f"Callers to change: {', '.join(trial.callers_to_change)}.",
-        branch=pushed.branch,
-        commit=pushed.commit,
-        addressed=len(chosen),
-        open=left,
     )

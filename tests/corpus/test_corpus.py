@@ -13,6 +13,7 @@ from mcp.client import InputRequiredRoundsExceededError
 from mcp.server import MCPServer
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
 
+from mrtr_flow import Reply
 from mrtr_flow.adapters.mcp import add_flows
 from mrtr_flow.testing import FlowTester
 from tests.corpus.data import CASES, Case
@@ -76,11 +77,12 @@ def start(name: str, **arguments: Any) -> FlowTester:
     return tester(FLOWS[name]).start(**{**arguments_of(BY_NAME[name]), **arguments})
 
 
-def test_the_interview_is_warned_about_from_the_ninth_question_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_interview_is_warned_about_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, logger="mrtr_flow"):
         play(BY_NAME["needs_interview_25"])
-    assert [record.getMessage().partition("; ")[0] for record in caplog.records] == [
-        f"needs_interview asked {number} times and asks again" for number in range(8, 25)
+    assert [record.getMessage() for record in caplog.records] == [
+        "needs_interview asked 8 times and asks again; common clients stop after 9 or 10 rounds: "
+        "ask several questions in one gather(...)"
     ]
 
 
@@ -112,9 +114,9 @@ def test_an_approval_that_is_sent_twice_runs_the_migration_once() -> None:
     t = at_last_question("drop_columns_single_use")
     state, answers = t.state, BY_NAME["drop_columns_single_use"].rounds[-1].responses
     t.send(answers)
-    assert t.result.schema_version == 147
+    assert t.result.value.schema_version == 147
     t.send(answers, state=state)  # the token replays, and the store of approvals tells
-    assert t.result.summary == "Approval apv_7QH2 was spent before; nothing was run."
+    assert t.result == Reply.error("Approval apv_7QH2 was spent before; nothing was run.")
     assert (called.count("spend_approval"), called.count("run_migration")) == (2, 1)
     first, second = (step.idempotency_key for step in t.steps if step.name == "spend_approval")
     assert first == second
@@ -122,7 +124,9 @@ def test_an_approval_that_is_sent_twice_runs_the_migration_once() -> None:
 
 def test_a_migration_stops_after_two_wrong_names() -> None:
     t = start("drop_columns_single_use").answer("shiptrack").answer("shiptrack-prod")
-    assert t.result.summary == "The name was not typed; nothing was changed."
+    text = "The name was not typed; nothing was changed."
+    assert t.result == Reply.error(text)
+    assert t.wire_result == {"resultType": "complete", "content": [{"type": "text", "text": text}], "isError": True}
     assert called == ["dry_run"]
 
 
@@ -133,8 +137,18 @@ def test_a_wizard_skips_the_pages_that_do_not_apply() -> None:
     t.answer({"ttl_seconds": 60, "eviction": "oldest"})
     assert list(t.asked) == ["quote"]
     t.answer({"create": True})
-    assert t.result.pages == 3
+    assert t.result.value.pages == 3
     assert called == ["team_profile", "price_quote", "create_cluster"]
+
+
+@pytest.mark.parametrize(("roots", "taken"), [(890, True), (900, False)])
+def test_a_workspace_may_be_large_and_is_not_asked_for_again(roots: int, taken: bool) -> None:
+    t = start("workspace_inventory_roots")
+    t.answer([{"uri": f"file:///srv/monorepo/apps/maps/maps-{n:05}", "name": f"maps-{n:05}"} for n in range(roots)])
+    if taken:
+        assert list(t.asked) == ["focus"]
+    else:
+        assert "it takes 49503 bytes of at most 49152" in t.failure.text
 
 
 def test_a_statement_may_leave_payroll_out_and_come_as_a_table() -> None:
