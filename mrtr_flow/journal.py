@@ -4,13 +4,14 @@ A payload, in order; every part after the first is there only if its flag or the
 
     flags         1 byte    absent when 0. A payload without it starts with an array header, which is >= 0x80
     run id        10 bytes  RUN_ID: start, 4 bytes of Unix seconds big endian, and 6 random bytes
-    version tag   1 byte    VERSION: first byte of the hash of flow and version
+    version tag   1 byte    VERSION: first byte of SHA-256(name of the flow | 00 | version)
     retry         1 byte    RETRY: low nibble wrong answers to the pending question, high nibble questions changed
     extras        msgpack   EXTRAS: a map with small integer keys. None is defined yet, so any key is refused
     length        varint    ZIPPED: length of the client part as stored, 7 bits a byte, low first
     client part   msgpack   an array; ZIPPED: one zstd block without its frame and block header, with the dictionary
     server part   msgpack   SERVER: an array, never compressed
-    checks        bytes     one byte of the chain for each event, two for the last; none without events
+    checks        bytes     one byte of the chain for each event, two for the last; none without events. They are what
+                            is left before the padding and the last 4 bytes, so they tell the number of events
     pending       4 bytes   the chain at the pending question
     padding       bytes     PADDED: 0x80 and zeros
 
@@ -18,12 +19,14 @@ Flags, from bit 0: ZIPPED, SERVER, RUN_ID, PADDED, RETRY, VERSION, EXTRAS. msgpa
 encoded as if they were characters; an integer beyond 64 bits is extension 1 with its decimal digits. The dictionary
 is `dictionary.bin` (37,155 bytes, made by `benchmarks/dictionary.py`): beside none, ten forms take 150 instead of 163
 bytes, an issue of 690 bytes 358 instead of 444, a sampled text of 4 KB 1,792 instead of 1,966. The frame to unzip a
-block with: 00 30, then block size << 3 | 5 in 3 bytes, low first, then the block; it may unzip to 64 KiB.
+block with: 28 B5 2F FD 00 30, then block size << 3 | 5 in 3 bytes, low first, then the block, with the file as a full
+dictionary; it may unzip to 64 KiB. Ours is always a compressed block, and unzips to one array.
 
 The client part holds what the client sent or may see: answers and public step results, in order. The server part
 holds the other step results. Compressing those beside text a client chooses would show them through the length.
 Which part the next event is in follows from the effect that replay yields, so it is not stored. The parts hold one
-item for each event, and one more, last in the client part, if the pending gather has answers already.
+item for each event, and one more, last in the client part, if the pending gather has answers already. What an item
+means is in `questions` and `steps`, the chain in `engine`.
 
 Rules: every size is capped before it is decoded, and again when it is recorded, so no token is minted that cannot be
 opened. Items are sliced, not decoded: the engine decodes each after it compared that item's check.

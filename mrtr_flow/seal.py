@@ -2,18 +2,20 @@
 
     token  = base64url without padding ( header 7 | SIV 16 | ciphertext )
     header = kid 1 | exp 4, Unix seconds big endian | hint of the owner 1 | hint of the request 1
-    AEAD   = AES-256-SIV (RFC 5297) with a 64-byte key; associated data are four strings, in this order:
-             header · request · arguments · owner
+    AEAD   = AES-256-SIV (RFC 5297) with a 64-byte key and four components of associated data, not joined:
+             header, request, arguments, owner
     request   = method 00 target, in UTF-8: "tools/call" or "prompts/get" and the name, "resources/read" and the URI
-    arguments = JSON: names sorted by code point, no white space, everything beyond ASCII escaped as \\uXXXX; a number
-                without a fraction is written as an integer; {} if there are none, and for resources
+    arguments = JSON as Python's json.dumps writes it with sorted keys and no white space: names by code point,
+                everything beyond ASCII as \\uxxxx in lower case, floats as their repr. A float without a fraction is
+                an integer, all its digits written. {} if there are none, and for resources
     owner     = 00 for nobody, else 01 and the principal in UTF-8
     keys   = HKDF-SHA256(secret, no salt, info = "mrtr-flow/1" 00 semantics 00 use 00 audience), where semantics is a
              decimal number, now 1, audience is the server's name in UTF-8, and use is one of "siv" for 64 bytes,
              "hint" for 32 and "kid" for 1
-    hints  = first byte of SHA-256(hint key | owner), first byte of SHA-256(hint key 00 request 00 arguments)
+    hints  = first byte of SHA-256(hint key | owner), first byte of SHA-256(hint key | 00 | request | 00 | arguments)
 
-What the ciphertext holds is in `journal`. Lone surrogates are encoded in UTF-8 as if they were characters.
+What the ciphertext holds is in `journal`. 00 and 01 are bytes, | joins. A surrogate is encoded in UTF-8 as if it were a
+character, also one of a pair that JSON escaped in two. A token has expired when now >= exp.
 
 Everything a token is bound to is associated data, so it costs nothing on the wire. Hints are read only after a token
 failed, to name the reason in the log. The kid names key, format, semantics number and audience at once: a token of

@@ -61,6 +61,21 @@ def with_run_id(n: float, name: str) -> Flow[str]:
     return (yield from ask(f"{name} {n}?", str))
 
 
+@flow
+def with_data(data: dict[str, Any]) -> Flow[str]:
+    return (yield from ask(f"{len(data)}?", str))
+
+
+@flow.prompt
+def drafted(about: str) -> Flow[str]:
+    return (yield from ask(f"What about {about}?", str))
+
+
+@flow.resource("golden://{year}", name="ledger")
+def ledger(year: int) -> Flow[str]:
+    return (yield from ask(f"Which page of {year}?", str))
+
+
 @flow(version="2")
 def answered() -> Flow[str]:
     trip = yield from ask("Where to?", Trip, key="trip")
@@ -96,6 +111,14 @@ def together() -> Flow[str]:
     return f"{a}{b}{c}{d}"
 
 
+@flow(version="v3")
+def mixed() -> Flow[str]:
+    text = yield from ask("Say.", str)
+    token = (yield from step(secret))["token"]
+    a, b = yield from gather(ask("A?", int, key="a"), ask("B?", int, key="b"))
+    return f"{text}{token}{a}{b}"
+
+
 PROSE = "The export stops after one thousand rows since the last release, and the customers are waiting for it. "
 
 
@@ -120,6 +143,12 @@ def vectors() -> Iterator[dict[str, Any]]:
     t = play(together).answer(roots=["file:///a"], a="x")
     yield vector("partial answers", t)
     yield vector("wrong answers", t.answer(confirm="perhaps"))
+    t = play(mixed).answer(", ".join(f"{n * n:x}" for n in range(900, 1000))).answer(b=2)
+    yield vector("compressed beside a step, partial, wrong, a version", t.answer(a="x"))
+    names = {"\U0001f600": 1e300, "\uffff": "\n\x7f/", "b": 0.1, "a": {"z": -0.0, "y": [1e-7, None, True]}}
+    yield vector("arguments of all kinds", play(with_data, {"data": names}))
+    yield vector("a prompt", play(drafted, {"about": "it"}))
+    yield vector("a resource", play(ledger, {"year": 2025}))
     yield vector("compressed", play(long).answer(PROSE * 3).answer(PROSE + "Please advise."))
 
 
@@ -130,17 +159,18 @@ def play(definition: Any, arguments: dict[str, Any] | None = None, **options: An
 
 
 def vector(name: str, tester: FlowTester) -> dict[str, Any]:
-    arguments = tester.arguments
-    bound = canonical(arguments)[1]
-    binding = Binding("tools/call", tester.definition.name, bound, tester.principal)
+    method = tester.definition.method
+    arguments = {} if method == "resources/read" else tester.arguments
+    target = tester.definition.target(tester.arguments)
+    binding = Binding(method, target, canonical(arguments)[1], tester.principal)
     opened = KeyRing([("golden", SECRET)], audience=AUDIENCE).open(tester.state, binding, START)
     journal = Journal.decode(opened.payload)
     return {
         "name": name,
         "secret": SECRET.hex(),
         "audience": AUDIENCE,
-        "method": "tools/call",
-        "target": tester.definition.name,
+        "method": method,
+        "target": target,
         "arguments": arguments,
         "principal": tester.principal,
         "token": tester.state,
