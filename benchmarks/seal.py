@@ -106,5 +106,3 @@ def main(*, as_json: bool) -> int:
         print(f"{row.state:26}  {seal}   {opened}{'  missed' if row.missed else ''}")
     print(f"\nMicroseconds (fastest tenth of {ROUNDS} rounds), and {sdk.NAME} / ours (median of the rounds' ratios).")
     return int(any(row.missed for row in found))
-
-

@@ -11,7 +11,7 @@ MAX_CHECKS = 3
 
 
 class Attempt(BaseModel):
-    """What the provider must echo, and the secret that redeems it: both stay on the server, sealed in the token."""
+    """What the provider must echo, and what redeems it: sealed in the token, where the client cannot read it."""
 
     state: str
     verifier: str

@@ -6,6 +6,7 @@ Rules:
   `default_factory` that draws a new value, sets, subclasses of the annotated type and zone names that get lost are
   refused when they would be recorded, naming the path.
 - Decoding is lax about Python spellings (a JSON string for a date) and never uses pickle.
+- What a form field makes of what clients send (`"5"`, `5.0`, titles, null) is the table of `form.coerce`.
 - Error texts name places and rules, never values: the values are somebody's data.
 """
 

@@ -136,7 +136,8 @@ class KeyRing:
         request, arguments, owner = binding.request, binding.arguments, binding.owner
         header = keys.kid + expires.to_bytes(4, "big") + keys.hints(owner, request, arguments)
         sealed = keys.siv.encrypt(payload, [header, request, arguments, owner])
-        token = binascii.b2a_base64(header + sealed, newline=False).rstrip(b"=").translate(_TO_URL).decode()
+        text = binascii.b2a_base64(header + sealed, newline=False).rstrip(b"=")
+        token = text.replace(b"+", b"-").replace(b"/", b"_").decode()  # faster than a translation
         if len(token) > MAX_TOKEN:
             raise LimitExceeded(f"token has {len(token)} characters of at most {MAX_TOKEN}")
         return token
@@ -194,7 +195,6 @@ def _text(value: str) -> bytes:
     return value.encode("utf-8", "surrogatepass")
 
 
-_TO_URL: Final = bytes.maketrans(b"+/", b"-_")
 _FROM_URL: Final = bytes.maketrans(b"-_+/=", b"+/!!!")  # what is plain base64's own becomes what it refuses
 _ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _VALUES: Final = {character: value for value, character in enumerate(_ALPHABET)}
