@@ -25,7 +25,8 @@ _LISTS: Final[Mapping[str, tuple[str, str, str]]] = {
 class JsonRpcServer:
     """Serves flows over JSON-RPC messages (MCP 2026-07-28: server/discover, tools, prompts, resources).
 
-    `name` is the server's name and the audience of its tokens. `keys`: see `key_ring`. `clock` gives Unix seconds.
+    `name` is the server's name and the audience of its tokens, `version` the server's own, which clients are told.
+    `keys`: see `key_ring`. `clock` gives Unix seconds.
     Raises `DefinitionError` for two flows of one name.
     """
 
@@ -34,10 +35,11 @@ class JsonRpcServer:
         flows: Iterable[Definition[..., Any]],
         *,
         name: str,
+        version: str = "",
         keys: Keys | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        self._name = name
+        self._info = {"name": name, "version": version}
         self._host = FlowHost(key_ring(keys, name), clock)
         for definition in flows:
             self._host.add(definition)
@@ -61,7 +63,7 @@ class JsonRpcServer:
             result = await self._answer(message["method"], params, principal)
         except ProtocolError as error:
             return _error(request_id, error)
-        result["_meta"] = {wire.META_SERVER: {"name": self._name, "version": ""}}
+        result["_meta"] = {wire.META_SERVER: {**self._info}}
         return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
     async def _answer(self, method: str, params: Mapping[str, Any], principal: str | None) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def pick() -> Flow[str]:
 
 
 def send(message: Any, principal: str | None = None) -> dict[str, Any]:
-    server = JsonRpcServer([pick], name="picker", keys=KEYS)
+    server = JsonRpcServer([pick], name="picker", version="1.2", keys=KEYS)
 
     async def main() -> dict[str, Any]:
         return await server.handle(message, principal=principal)
@@ -40,7 +40,7 @@ def test_discover_names_the_version_and_the_server() -> None:
     assert result["supportedVersions"] == ["2026-07-28"]
     assert result["capabilities"] == {"tools": {}}
     assert result["resultType"] == "complete"
-    assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "picker"
+    assert result["_meta"]["io.modelcontextprotocol/serverInfo"] == {"name": "picker", "version": "1.2"}
 
 
 def test_tools_are_listed_with_title_annotations_and_schemas() -> None:
