@@ -19,7 +19,7 @@ from typing_extensions import Unpack
 from mrtr_flow.engine import Identity
 from mrtr_flow.errors import DefinitionError
 from mrtr_flow.frames import Driven
-from mrtr_flow.schema import Output, Parameters, type_hints
+from mrtr_flow.schema import Output, Parameters, type_hints, type_name
 from mrtr_flow.seal import SEMANTICS
 from mrtr_flow.source import check_kind, check_undriven
 from mrtr_flow.steps import host_class
@@ -295,6 +295,8 @@ class _FlowDecorator:
         self, template: str, /, *, mime_type: str = "text/plain", **options: Unpack[Options]
     ) -> _ResourceDecorator:
         """A resource by URI template, `{name}` for each parameter: returns text, bytes, or a value sent as JSON."""
+        if not isinstance(cast("object", template), str):
+            raise DefinitionError('@flow.resource has no URI template; write @flow.resource("notes://{id}")')
 
         def decorate(function: Any) -> Any:
             return ResourceDefinition(function, template, mime_type, **options)
@@ -318,4 +320,7 @@ def _result(annotation: Any, fn: Callable[..., Any]) -> Any:
         if origin is None or not issubclass(origin, Generator) or len(args) != 3:
             return Any
         annotation = args[2]
+    elif typing.get_origin(annotation) is Generator:
+        result = type_name(typing.get_args(annotation)[2])
+        raise DefinitionError(f"{fn.__name__} is async and annotated -> Flow[{result}]; annotate it -> {result}")
     return type(None) if annotation is None else annotation

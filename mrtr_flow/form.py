@@ -64,16 +64,18 @@ class Form:
         required = self.schema.get("required", ())
         taken: Content = {}
         problems: list[str] = []
-        for name, field in self.schema["properties"].items():
+        fields = self.schema["properties"]
+        for name, field in fields.items():
+            place = f"{name}: " if len(fields) > 1 else ""  # nobody is shown the name of an only field
             value = sent.get(name)
             if value is None:
                 if name in required:
-                    problems.append(f"{name}: missing")
+                    problems.append(f"{place}missing")
                 continue
             try:
                 taken[name] = coerce(value, field, exact=name in self._exact)
             except Invalid as error:
-                problems.append(f"{name}: {error}")
+                problems.append(f"{place}{error}")
         if problems:
             raise Invalid("; ".join(problems))
         self._decode(taken)

@@ -13,6 +13,7 @@ that holds no answer. Content of a decline or cancel is ignored. Nothing but an 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, TypeVar, cast, overload
@@ -136,7 +137,8 @@ class Question(Effect[Any]):
         if recorded == MISSING:
             if self.if_unsupported is RAISE:
                 raise CapabilityMissing(
-                    f"question {key!r} needs a capability the client did not declare", self.requires
+                    f"question {key!r} needs a capability the client did not declare: {json.dumps(self.requires)}",
+                    self.requires,
                 )
             return self.if_unsupported
         return self.value(recorded)

@@ -119,8 +119,7 @@ class Runner:
         try:
             journal = Journal.decode(self._ring.open(state, binding, now).payload)
         except InvalidToken as error:
-            hint = "; its key is gone with its process: set MRTR_KEYS" if self._ring.ephemeral else ""
-            _log.warning("requestState of %s refused: %s%s", label, error.reason, hint)
+            _log.warning("requestState of %s refused: %s", label, error.reason)
             raise (wire.expired_state() if error.expired else wire.invalid_state()) from None
         except Corrupt as error:
             _log.error("requestState of %s is authentic and does not read: %s", label, error)

@@ -151,7 +151,8 @@ class KeyRing:
         kid = _first_byte(token)
         candidates = [keys for keys in self._all if keys.kid == kid]
         if not candidates:
-            raise InvalidToken("unknown key, or a token of another server")
+            remedy = "; keys were made for this process alone: set MRTR_KEYS" if self.ephemeral else ""
+            raise InvalidToken(f"unknown key, or a token of another server{remedy}")
         raw = _decode(token)
         header, sealed = raw[:_HEADER], raw[_HEADER:]
         request, arguments, owner = binding.request, binding.arguments, binding.owner

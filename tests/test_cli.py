@@ -77,7 +77,9 @@ def test_a_file_with_several_flows_lists_them(tmp_path: Path) -> None:
     assert f"{file}:one" in out
     assert f"{file}:two" in out
     assert "One?" in run("play", f"{file}:one")
-    assert "question 'ask' has no example (left); examples= of the flow has none" in run("play", f"{file}:two", code=2)
+    assert "question 'ask' has no example, or no more; examples= of the flow has none: add 'ask'" in run(
+        "play", f"{file}:two", code=2
+    )
 
 
 @pytest.mark.parametrize(

@@ -622,7 +622,7 @@ def test_null_and_empty_content_are_valid_only_where_nothing_is_required(make: M
         contents: list[dict[str, Any]] = [{"content": None}, {"content": {}}, {}]
         for content in contents:
             body = await answered("pick", **content)
-            assert "value: missing" in body["result"]["inputRequests"]["ask"]["params"]["message"]
+            assert "missing" in body["result"]["inputRequests"]["ask"]["params"]["message"]
             assert text_of(await answered("optional", **content)) == "None"
 
     run(main)
@@ -1020,7 +1020,7 @@ def test_what_is_not_finite_is_asked_again(spelled: str, asked: Any, reason: str
     status, body = run(main)
     assert status == 200
     assert body["result"]["inputRequests"]["ask"]["params"]["message"] == (
-        f"?\n(The last answer was not taken: value: {reason}.)"
+        f"?\n(The last answer was not taken: {reason}.)"
     )
 
 
@@ -1092,7 +1092,7 @@ def test_a_choice_that_only_looked_selected_is_asked_again_by_name(asked: Any, v
         return repr((yield from ask("Which?", Order)).variant)
 
     t = tester(form).start().answer({})
-    assert t.message == "Which?\n(The last answer was not taken: variant: missing.)"
+    assert t.message == "Which?\n(The last answer was not taken: missing.)"
     choice = t.asked["ask"].schema["properties"]["variant"]
     assert "default" not in choice
     first = choice["enum"][0] if "enum" in choice else choice["oneOf"][0]["const"]
@@ -1421,7 +1421,7 @@ def test_errors_of_era_capability_time_and_answer_name_the_next_step() -> None:
     old, missing, wrong, expired = run(main)
     assert (old["error"]["code"], old["error"]["data"]["supported"]) == (-32022, ["2026-07-28"])
     assert "needs the client capability elicitation.form" in missing["error"]["message"]
-    assert "value: choose one of a, b" in wrong["result"]["inputRequests"]["ask"]["params"]["message"]
+    assert "choose one of a, b" in wrong["result"]["inputRequests"]["ask"]["params"]["message"]
     assert "call again from the start" in expired["error"]["message"]
 
 

@@ -13,7 +13,19 @@ import anyio
 import pytest
 from pydantic import BaseModel, Field
 
-from mrtr_flow import DefinitionError, EffectMisused, Flow, ask, confirm, flow, gather, step
+from mrtr_flow import (
+    DefinitionError,
+    EffectMisused,
+    Flow,
+    FlowError,
+    ask,
+    confirm,
+    flow,
+    gather,
+    list_roots,
+    sample,
+    step,
+)
 from mrtr_flow.calls import Call
 from mrtr_flow.runner import Runner
 from tests.helpers import Clock, ring, tester
@@ -666,3 +678,31 @@ def test_an_answer_that_decodes_to_another_value_each_time_is_refused(caplog: py
     t = tester(draws).start().answer({"name": "x"})
     assert t.failure.reason == "flow_failed"
     assert "$.id" in caplog.text
+
+
+def test_a_coroutine_annotated_as_a_generator_flow_is_told_its_annotation() -> None:
+    with pytest.raises(DefinitionError, match=r"^book is async and annotated -> Flow\[str\]; annotate it -> str$"):
+
+        @flow
+        async def book() -> Flow[str]:  # type: ignore[misc]
+            return await ask("?", str)
+
+
+def test_a_resource_without_its_uri_template_is_refused_where_it_is_written() -> None:
+    with pytest.raises(DefinitionError, match=r"@flow.resource has no URI template; write @flow.resource\("):
+        flow.resource(lambda: "")  # type: ignore[call-overload]
+
+
+def test_roots_and_samples_are_answered_with_what_they_are_or_the_tester_says_how() -> None:
+    @flow
+    def both() -> Flow[str]:
+        roots, said = yield from gather(list_roots(), sample("Say.", max_tokens=9))
+        return f"{roots[0].uri} {said.text}"
+
+    t = tester(both).start()
+    with pytest.raises(FlowError, match=r"^roots are answered with a list of URIs, or a full result$"):
+        t.answer(roots="file:///a")
+    with pytest.raises(FlowError, match=r"^a sample is answered with a text, or a full result$"):
+        t.answer(sample=["Hm."])
+    assert t.asked["sample"].params["messages"][0]["content"] == {"type": "text", "text": "Say."}
+    assert t.answer(roots=["file:///a"], sample="Hm.").result == "file:///a Hm."

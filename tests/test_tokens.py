@@ -333,3 +333,23 @@ def test_equal_state_and_second_give_the_equal_token_and_any_difference_another(
     ]
     assert len({token, *others}) == 7
     assert len(token) == 38
+
+
+def test_only_a_token_of_an_unknown_key_is_explained_by_keys_that_lived_as_long_as_a_process(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def process(first: int) -> Any:
+        keys = KeyRing([("process", bytes(range(first, first + 32)))], audience="test", ephemeral=True)
+        return tester(book, ring=keys).start(n=1)
+
+    before, after = process(1), process(2)
+    with pytest.raises(ProtocolError):
+        after.send(state=before.state)
+    assert (
+        "unknown key, or a token of another server; keys were made for this process alone: set MRTR_KEYS" in caplog.text
+    )
+    caplog.clear()
+    with pytest.raises(ProtocolError):
+        after.send(arguments={"n": 2})
+    assert "refused: request differs" in caplog.text
+    assert "MRTR_KEYS" not in caplog.text

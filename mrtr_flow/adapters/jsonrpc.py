@@ -94,8 +94,8 @@ def _checked(params: Any) -> Mapping[str, Any]:
     if not is_object(params) or not isinstance(version, str) or not is_object(meta.get(wire.META_CAPABILITIES)):
         raise ProtocolError(
             INVALID_PARAMS,
-            f"this server speaks MCP {wire.PROTOCOL_VERSION}: params._meta must carry the protocol version and the "
-            "client's capabilities",
+            f"this server speaks MCP {wire.PROTOCOL_VERSION}: params._meta must carry {wire.META_VERSION} and "
+            f"{wire.META_CAPABILITIES}",
         )
     if version != wire.PROTOCOL_VERSION:
         data = {"supported": [wire.PROTOCOL_VERSION], "requested": version}

@@ -260,7 +260,10 @@ def example_answer(examples: dict[str, Any], key: str, request: Mapping[str, Any
         example, examples[name] = (example[0], example[1:]) if example else (None, [])
     if example is None:
         known = ", ".join(map(repr, examples)) or "none"
-        raise FlowError(f"question {key!r} has no example (left); examples= of the flow has {known}")
+        raise FlowError(
+            f"question {key!r} has no example, or no more; examples= of the flow has {known}: add {name!r}, "
+            "or play it in a terminal"
+        )
     return answer_to(asked_by(request), example)
 
 

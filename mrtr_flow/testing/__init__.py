@@ -14,13 +14,13 @@ from anyio.from_thread import start_blocking_portal
 from mrtr_flow import results
 from mrtr_flow.calls import Call, Failed, Finished, InputRequired, Round
 from mrtr_flow.definition import Definition
-from mrtr_flow.errors import FlowError
+from mrtr_flow.errors import FlowError, ProtocolError
 from mrtr_flow.plain import is_array, is_object
 from mrtr_flow.runner import Runner
 from mrtr_flow.schema import to_plain
 from mrtr_flow.seal import KeyRing
 
-__all__ = ("Asked", "FlowTester", "PerformedStep", "answer_to", "asked_by")
+__all__ = ("Asked", "FlowTester", "PerformedStep", "ProtocolError", "answer_to", "asked_by")
 
 ALL_CAPABILITIES: Final[Mapping[str, Any]] = {
     "elicitation": {"form": {}, "url": {}},
@@ -69,13 +69,15 @@ def answer_to(asked: Asked, value: Any) -> dict[str, Any]:
             "content": {"type": "text", "text": value},
             "stopReason": "endTurn",
         }
+        if not isinstance(value, str) and not is_object(value):
+            raise FlowError("a sample is answered with a text, or a full result")
         return text if isinstance(value, str) else dict(value)
     if asked.method == "roots/list":
-        return (
-            {"roots": [{"uri": root} if isinstance(root, str) else root for root in value]}
-            if is_array(value)
-            else dict(value)
-        )
+        if is_array(value):
+            return {"roots": [{"uri": root} if isinstance(root, str) else root for root in value]}
+        if not is_object(value):
+            raise FlowError("roots are answered with a list of URIs, or a full result")
+        return dict(value)
     return {"action": "accept", "content": _content(asked.schema, value)} if asked.schema else {"action": "accept"}
 
 
