@@ -17,8 +17,10 @@ from typing import Any, ClassVar, Final, Generic, ParamSpec, Protocol, TypedDict
 from typing_extensions import Unpack
 
 from mrtr_flow.engine import Identity
-from mrtr_flow.errors import DefinitionError
+from mrtr_flow.errors import DefinitionError, FlowError
 from mrtr_flow.frames import Driven
+from mrtr_flow.grammar import resolve
+from mrtr_flow.reply import holds_reply
 from mrtr_flow.schema import Output, Parameters, type_hints, type_name
 from mrtr_flow.seal import SEMANTICS
 from mrtr_flow.source import check_kind, check_undriven
@@ -174,6 +176,10 @@ class Definition(Generic[P, F_co]):
             fields[parameter.name] = (annotation, ... if parameter.default is parameter.empty else parameter.default)
         return fields, host, _result(hints.get("return", Any), self.fn)
 
+    def _no_reply(self, instead: str) -> None:
+        if holds_reply(self._signature[2]):
+            raise DefinitionError(f"result of {self.name} is a Reply, which only a tool can give; return {instead}")
+
     @cached_property
     def parameters(self) -> Parameters:
         """The tool's arguments. Raises `DefinitionError` for types JSON cannot describe."""
@@ -214,12 +220,22 @@ class PromptDefinition(Definition[P, F_co]):
     failure: ClassVar[str] = "Error getting prompt"
 
     def check(self) -> None:
+        self._no_reply("texts or messages")
         schema = self.parameters.json_schema
         for name, field in schema["properties"].items():
-            if field.get("type") in ("object", "array"):
+            if not _takes_text(field, schema.get("$defs", {})):
                 raise DefinitionError(
                     f"parameter {name!r} of prompt {self.name} is no text on the wire; use a scalar type"
                 )
+
+
+def _takes_text(field: Mapping[str, Any], defs: Mapping[str, Any]) -> bool:
+    """Whether a field, or one of its alternatives, is read from a text. Null is not: no text is null."""
+    field = resolve(field, defs)
+    alternatives = field.get("anyOf") or field.get("oneOf")
+    if alternatives:
+        return any(_takes_text(alternative, defs) for alternative in alternatives)
+    return field.get("type") not in ("object", "array", "null")
 
 
 class ResourceDefinition(Definition[P, F_co]):
@@ -234,6 +250,7 @@ class ResourceDefinition(Definition[P, F_co]):
         super().__init__(fn, **options)
 
     def check(self) -> None:
+        self._no_reply("text, bytes or a value")
         names = set(self.parameters.json_schema["properties"])
         if names != set(self.template.variables):
             raise DefinitionError(
@@ -242,7 +259,16 @@ class ResourceDefinition(Definition[P, F_co]):
             )
 
     def target(self, arguments: Mapping[str, Any]) -> str:
-        return self.template.expand(arguments)
+        """Raises `FlowError` for arguments that the URI would not give back."""
+        meant = {name: str(arguments[name]) for name in self.template.variables}
+        uri = self.template.expand(meant)
+        read = self.template.match(uri)
+        if read != meant:
+            raise FlowError(
+                f"uri {uri!r} of {self.name} is read as {read or 'no values'}, not as {meant}; give values that are "
+                f"not empty, lead out of no directory and do not hold what separates them in {self.template}"
+            )
+        return uri
 
     def given(self, target: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return self.template.match(target) or {}

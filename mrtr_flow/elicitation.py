@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import builtins
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Never, TypeVar, cast, overload
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import typing_extensions
 from typing_extensions import TypeForm
@@ -139,10 +141,14 @@ def ask(
     Raises in the flow: `Declined`, `Cancelled`, `CapabilityMissing`. Raises here: `DefinitionError`, if the form
     grammar lacks the type.
     """
+    origin = made_at()
+    if not isinstance(type, Mapping) and not _is_type(type):  # an answer may be, and is not quoted
+        name = builtins.type(type).__name__
+        raise DefinitionError(f"type asked at {origin} is a value of type {name}; give a type, or a form as a dict")
     try:
         form = raw_form(cast("Mapping[str, Any]", type)) if isinstance(type, Mapping) else form_for(type)
     except DefinitionError as error:
-        raise DefinitionError(f"{error} (asked at {made_at()})") from error.__cause__
+        raise DefinitionError(f"{error} (asked at {origin})") from error.__cause__
     return Ask(
         key,
         message,
@@ -150,7 +156,14 @@ def ask(
         attempts=attempts,
         if_declined=if_declined,
         if_unsupported=if_unsupported,
-        origin=made_at(),
+        origin=origin,
+    )
+
+
+def _is_type(value: object) -> bool:
+    """Whether a value can be an annotation: a class, None, or what typing has for them (`list[str]`, `int | None`)."""
+    return (
+        value is None or isinstance(value, type) or type(value).__module__ in ("types", "typing", "typing_extensions")
     )
 
 
@@ -164,6 +177,19 @@ def confirm(message: str, /, *, key: str | None = None, if_unsupported: U | Rais
     )
 
 
+_URL: Final = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+", re.ASCII)
+"""What RFC 3986 has in a URI."""
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:  # an open bracket, a port out of range
+        return None
+    return parts
+
+
 @dataclass(frozen=True, eq=False)
 class AskUrl(_Elicitation):
     """A page to open (spec: elicitation, URL mode)."""
@@ -172,14 +198,18 @@ class AskUrl(_Elicitation):
     url: str = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("https", "http") or not parts.hostname or not self.url.isascii() or " " in self.url:
-            raise DefinitionError(f"url of {self.label} at {self.origin} is no web address; give https://host/path")
+        # none of the texts quotes the url: a query may hold an answer or a secret
+        place = f"url of {self.label} at {self.origin}"
+        if not isinstance(cast("object", self.url), str):
+            raise DefinitionError(f"{place} is of type {type(self.url).__name__}; give https://host/path as text")
+        if not _URL.fullmatch(self.url):
+            raise DefinitionError(f"{place} has characters no address has; quote them as urllib.parse.quote does")
+        parts = _split(self.url)
+        if parts is None or parts.scheme not in ("https", "http") or not parts.hostname:
+            raise DefinitionError(f"{place} is no web address; give https://host/path")
         if parts.username is not None or parts.password is not None:
-            raise DefinitionError(
-                f"url of {self.label} at {self.origin} holds credentials; a page must sign in by itself"
-            )
+            raise DefinitionError(f"{place} holds credentials; a page must sign in by itself")
+        super().__post_init__()
 
     @property
     def schema_digest(self) -> bytes:

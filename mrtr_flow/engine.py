@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
@@ -42,7 +42,7 @@ from mrtr_flow.errors import (
 )
 from mrtr_flow.frames import Driven, Unwound, foreign, place, raised_at, unwind
 from mrtr_flow.journal import MAX_EVENTS, MAX_PART, Journal, pack, unpack
-from mrtr_flow.questions import MISSING, Gather, Question
+from mrtr_flow.questions import Gather, Question, answered, unanswered, wrong_answers
 from mrtr_flow.steps import Step, is_step
 
 __all__ = ("Asking", "Engine", "Identity", "Perform", "Raised", "Returned")
@@ -78,12 +78,13 @@ class Perform:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Questions to ask, by wire key; `recorded` holds their items, None where unanswered. `pending`: they were asked
-    in the round this token is from."""
+    """Questions to ask, by wire key; `recorded` holds their items, None where unanswered, `wrong` how often each was
+    answered wrongly. `pending`: they were asked in the round this token is from."""
 
     effect: Question | Gather
     questions: dict[str, Question]
     recorded: list[Any]
+    wrong: list[int]
     pending: bool
 
 
@@ -174,7 +175,7 @@ class Engine:
                     return outcome
                 resume = cast("Callable[[], Any]", self._resume)
                 continue
-            return self._live(turn, None, pending=False)
+            return self._live(turn, None)
 
     def _ended(self, outcome: Returned | Raised) -> Outcome:
         if not self._frontier:
@@ -253,9 +254,9 @@ class Engine:
             if not isinstance(turn.effect, Question | Gather):
                 raise self._diverged(old, f"{turn.effect.label} at {self.where()}")
             if turn.link[:4] == old.journal.pending:
-                return self._live(turn, old.journal.partial, pending=True)
+                return self._live(turn, old.journal)
             self.changed = True
-            return self._live(turn, None, pending=False)
+            return self._live(turn, None)
         last = old.at == total - 1
         if turn.link[: 2 if last else 1] != old.journal.checks[old.at : old.at + (2 if last else 1)]:
             raise self._diverged(old, f"{turn.effect.label} at {self.where()}")
@@ -277,7 +278,7 @@ class Engine:
             old.client += 1
         return None
 
-    def _live(self, turn: _Turn, partial: bytes | None, *, pending: bool) -> Outcome:
+    def _live(self, turn: _Turn, pending: Journal | None) -> Outcome:
         effect = turn.effect
         if self._new.events == MAX_EVENTS:
             raise LimitExceeded(
@@ -286,11 +287,15 @@ class Engine:
             )
         if is_step(effect):
             return Perform(effect, turn.occurrence)
+        again = pending is not None
         if isinstance(effect, Gather):
-            recorded = cast("list[Any]", unpack(partial)) if partial is not None else [None] * len(turn.keys)
-            return Asking(effect, dict(zip(turn.keys, effect.questions, strict=True)), recorded, pending)
+            partial: list[Any] = [None] * len(turn.keys)
+            if pending is not None and pending.partial is not None:
+                partial = unpack(pending.partial)
+            questions = dict(zip(turn.keys, effect.questions, strict=True))
+            return Asking(effect, questions, [*map(answered, partial)], [*map(wrong_answers, partial)], again)
         question = cast("Question", effect)
-        return Asking(question, {turn.keys[0]: question}, [None], pending)
+        return Asking(question, {turn.keys[0]: question}, [None], [0 if pending is None else pending.wrong], again)
 
     # ------------------------------------------------------------------ recording
 
@@ -320,13 +325,7 @@ class Engine:
         thrown: BaseException | None = None
         try:
             if isinstance(effect, Gather):
-                for question, part, key in zip(effect.questions, item, turn.keys, strict=True):
-                    if part == MISSING:  # comes before what others declined: it is why nobody was asked
-                        question.decode(part, key)
-                value = tuple(
-                    question.decode(part, key)
-                    for question, part, key in zip(effect.questions, item, turn.keys, strict=True)
-                )
+                value = effect.decode(item, turn.keys)
             elif isinstance(effect, Question):
                 value = effect.decode(item, turn.keys[0])
             else:
@@ -345,18 +344,22 @@ class Engine:
         """Go on by throwing `error` into the flow, recording nothing (a cancellation)."""
         self._resume = lambda: self._flow.throw(error)
 
-    def suspend(self, recorded: list[Any] | None = None) -> Journal:
+    def suspend(self, recorded: Sequence[Any] = (None,), wrong: Sequence[int] = (0,)) -> Journal:
         """The journal with the questions pending that `advance` gave last.
 
-        `recorded` are the items of a gather, None where unanswered; they are kept if any is answered.
+        `recorded` are their items, None where unanswered, and `wrong` how often each was answered wrongly.
         """
         turn = cast("_Turn", self._turn)
         journal = self._new
         links = self._chain[1:]
         journal.checks = b"".join(link[:1] for link in links[:-1]) + (links[-1][:2] if links else b"")
         journal.pending = turn.link[:4]
-        if recorded is not None and isinstance(turn.effect, Gather) and any(item is not None for item in recorded):
-            journal.partial = pack(recorded, f"partial answers to {turn.effect.label}")
+        if not isinstance(turn.effect, Gather):
+            journal.wrong = wrong[0]
+            return journal
+        partial = [unanswered(count) if item is None else item for item, count in zip(recorded, wrong, strict=True)]
+        if any(item is not None for item in partial):
+            journal.partial = pack(partial, f"partial answers to {turn.effect.label}")
         return journal
 
     def unwinding(self) -> Generator[Any, Any, Unwound]:

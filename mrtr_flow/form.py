@@ -298,6 +298,8 @@ def _members(field: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _member(value: Any, members: Mapping[str, str]) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str) or value not in members:

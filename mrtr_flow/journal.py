@@ -5,7 +5,8 @@ A payload, in order; every part after the first is there only if its flag or the
     flags         1 byte    absent when 0. A payload without it starts with an array header, which is >= 0x80
     run id        10 bytes  RUN_ID: start, 4 bytes of Unix seconds big endian, and 6 random bytes
     version tag   1 byte    VERSION: first byte of SHA-256(name of the flow | 00 | version)
-    retry         1 byte    RETRY: low nibble wrong answers to the pending question, high nibble questions changed
+    retry         1 byte    RETRY: low nibble wrong answers to the pending question (not of a gather, see there),
+                            high nibble questions changed
     extras        msgpack   EXTRAS: a map with small integer keys. None is defined yet, so any key is refused
     length        varint    ZIPPED: length of the client part as stored, 7 bits a byte, low first
     client part   msgpack   an array; ZIPPED: one zstd block without its frame and block header, with the dictionary

@@ -4,8 +4,8 @@ Each kind says how it is put to the client, how an answer is judged, and what it
 (forms and URLs), `sampling`, `roots`.
 
 Events, as they are recorded: an accepted answer is its packed content (an array, or a map); 0 declined, 1 cancelled,
-2 capability missing, 3 consent to open a URL. A gather is an array of those, in order; nil = not answered yet, only
-while it is pending; 4 not asked, because another question of the gather cannot be.
+2 capability missing, 3 consent to open a URL. A gather is an array of those, in order; 4 not asked, because another
+question of the gather cannot be. While it is pending, nil is not answered yet, -n not either, after n wrong answers.
 
 Rules: an answer is judged by its question, not by what it looks like; it is taken, or it is `Wrong` with a reason
 that holds no answer. Content of a decline or cancel is ignored. Nothing but an accept is ever taken for a yes.
@@ -14,7 +14,7 @@ that holds no answer. Content of a decline or cancel is ignored. Nothing but an 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, TypeVar, cast, overload
 
@@ -33,7 +33,10 @@ __all__ = (
     "Question",
     "Raise",
     "Wrong",
+    "answered",
     "gather",
+    "unanswered",
+    "wrong_answers",
 )
 
 T = TypeVar("T")
@@ -51,6 +54,7 @@ UNASKED: Final = 4
 ATTEMPTS: Final = 3
 MAX_ATTEMPTS: Final = 15
 LONG_ANSWER: Final = 48 * 1024
+MAX_QUOTED: Final = 64
 
 
 class Raise:
@@ -65,6 +69,20 @@ class Wrong:
     """An answer that does not fit its question. `reason` is told to the person, and holds no answer."""
 
     reason: str
+
+
+def _fault_of_text(value: object) -> str | None:
+    """What keeps a value from being a text that goes on the wire, without the value."""
+    if not isinstance(value, str):
+        return f"of type {type(value).__name__}, not text"
+    return None if value else "empty"
+
+
+def _quoted(key: object) -> str:
+    """A key as error texts show it: short printable text as it is, of another its length."""
+    if not isinstance(key, str) or not key:
+        return ""
+    return repr(key) if len(key) <= MAX_QUOTED and key.isprintable() else f"<{len(key)} characters>"
 
 
 OTHER_KIND: Final = Wrong("it answers another kind of question")
@@ -87,17 +105,22 @@ class Question(Effect[Any]):
     if_unsupported: Any = field(default=RAISE, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not isinstance(cast("object", self.text), str) or not self.text:
-            raise DefinitionError(f"message of {self.label} is {self.text!r}, not text; give the question first")
-        if self.key is not None and not self.key:
-            raise DefinitionError(f"key of {self.label} is empty; leave it out for the default {self.kind!r}")
-        if not isinstance(cast("object", self.attempts), int) or not 1 <= self.attempts <= MAX_ATTEMPTS:
-            raise DefinitionError(f"attempts of {self.label} is {self.attempts!r}; give 1 to {MAX_ATTEMPTS}")
+        # these texts are logged, and any of the values may be an answer: they name its type
+        if fault := _fault_of_text(self.text):
+            raise DefinitionError(f"message of {self.label} is {fault}; give the question first")
+        if self.key is not None and (fault := _fault_of_text(self.key)):
+            raise DefinitionError(f"key of {self.label} is {fault}; leave it out for the default {self.kind!r}")
+        if type(self.attempts) is not int:
+            raise DefinitionError(
+                f"attempts of {self.label} is of type {type(self.attempts).__name__}; give 1 to {MAX_ATTEMPTS}"
+            )
+        if not 1 <= self.attempts <= MAX_ATTEMPTS:
+            raise DefinitionError(f"attempts of {self.label} is out of range; give 1 to {MAX_ATTEMPTS}")
         note(self)
 
     @property
     def label(self) -> str:
-        return f"{self.kind}({self.key!r})" if self.key else f"{self.kind}()"
+        return f"{self.kind}({_quoted(self.key)})"
 
     @property
     def name(self) -> str:
@@ -136,10 +159,7 @@ class Question(Effect[Any]):
             raise Cancelled(f"question {key!r} was cancelled", key)
         if recorded == MISSING:
             if self.if_unsupported is RAISE:
-                raise CapabilityMissing(
-                    f"question {key!r} needs a capability the client did not declare: {json.dumps(self.requires)}",
-                    self.requires,
-                )
+                raise _unsupported({key: self})
             return self.if_unsupported
         return self.value(recorded)
 
@@ -155,6 +175,45 @@ class Gather(Effect[Any]):
     @property
     def label(self) -> str:
         return f"gather({', '.join(question.label for question in self.questions)})"
+
+    def decode(self, items: Sequence[Any], keys: Sequence[str]) -> tuple[Any, ...]:
+        """What the items are worth in the flow; raises what is to be thrown into it.
+
+        A missing capability comes before what others declined: it is why nobody was asked.
+        """
+        every = list(zip(self.questions, items, keys, strict=True))
+        lacking = {
+            key: question for question, item, key in every if item == MISSING and question.if_unsupported is RAISE
+        }
+        if lacking:
+            raise _unsupported(lacking)
+        return tuple(question.decode(item, key) for question, item, key in every)
+
+
+def _unsupported(lacking: Mapping[str, Question]) -> CapabilityMissing:
+    required: dict[str, dict[str, Any]] = {}
+    for question in lacking.values():
+        for name, needs in question.requires.items():
+            required.setdefault(name, {}).update(needs)
+    keys = ", ".join(map(repr, lacking))
+    return CapabilityMissing(
+        f"client does not declare {json.dumps(required)}, which {keys} cannot do without", required
+    )
+
+
+def answered(item: Any) -> Any:
+    """An item of a pending gather, None if it waits for an answer."""
+    return None if wrong_answers(item) else item
+
+
+def wrong_answers(item: Any) -> int:
+    """How often the question of an item was answered wrongly."""
+    return -item if isinstance(item, int) and item < 0 else 0
+
+
+def unanswered(wrong: int) -> int | None:
+    """The item of a question that waits, after so many wrong answers."""
+    return -wrong or None
 
 
 @overload
@@ -189,7 +248,9 @@ def gather(*effects: Effect[Any]) -> Effect[Any]:
             name = effect.label if isinstance(cast("object", effect), Effect) else type(effect).__name__
             raise DefinitionError(f"gather at {origin} holds {name}, not a question; gather takes ask(...) and its kin")
         if effect.key in keys:
-            raise DefinitionError(f"gather at {origin} has key {effect.key!r} twice; each answer needs its own key")
+            raise DefinitionError(
+                f"gather at {origin} has key {_quoted(effect.key)} twice; each answer needs its own key"
+            )
         if effect.key is not None:
             keys.append(effect.key)
     result = Gather(tuple(cast("Any", effects)), origin=origin)

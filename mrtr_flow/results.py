@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 from mrtr_flow.definition import Definition, ResourceDefinition
 from mrtr_flow.errors import INTERNAL_ERROR, INVALID_PARAMS, NotRecordable, ProtocolError
 from mrtr_flow.plain import fresh, is_array, is_object
-from mrtr_flow.reply import reply_of
+from mrtr_flow.reply import Reply, reply_of
 from mrtr_flow.schema import to_plain
 
 __all__ = ("PRIVATE", "complete", "failed", "input_required", "listed", "tool_error")
@@ -20,6 +20,15 @@ PRIVATE: Final[Mapping[str, Any]] = {"ttlMs": 0, "cacheScope": "private"}
 
 # a failure of the host's own making; every other reason lies with the request
 _OURS: Final = ("flow_failed", "step_failed")
+
+# the texts a content block must have, by its type (spec: schema, ContentBlock)
+_BLOCKS: Final[Mapping[str, tuple[str, ...]]] = {
+    "text": ("text",),
+    "image": ("data", "mimeType"),
+    "audio": ("data", "mimeType"),
+    "resource_link": ("uri", "name"),
+    "resource": ("uri", "text or blob"),
+}
 
 
 def listed(definition: Definition[..., Any]) -> dict[str, Any]:
@@ -49,6 +58,10 @@ def input_required(requests: Mapping[str, Any], state: str) -> dict[str, Any]:
 
 def complete(definition: Definition[..., Any], target: str, value: Any) -> dict[str, Any]:
     """A returned value as the complete result of its method. Raises `NotRecordable` if it is none."""
+    if definition.method != "tools/call" and isinstance(value, Reply):
+        raise NotRecordable(
+            f"{definition.name} returned a Reply, which is for tools; return its value alone, or raise if it failed"
+        )
     if isinstance(definition, ResourceDefinition):
         return {"resultType": "complete", "contents": [_content(definition, target, value)], **PRIVATE}
     if definition.method == "prompts/get":
@@ -82,9 +95,22 @@ def _message(value: Any) -> dict[str, Any]:
         role, value = value["role"], value.get("content")
     if isinstance(value, str):
         value = {"type": "text", "text": value}
-    if role not in ("user", "assistant") or not is_object(value) or not isinstance(value.get("type"), str):
+    if role not in ("user", "assistant") or not is_object(value):
         raise NotRecordable("a prompt returned something that is no text, content block or message with a role")
+    _check_block(value)
     return {"role": role, "content": value}
+
+
+def _check_block(block: Mapping[str, Any]) -> None:
+    kind = block.get("type")
+    if not isinstance(kind, str) or kind not in _BLOCKS:
+        raise NotRecordable(f"a prompt returned a content block with another type than {', '.join(_BLOCKS)}; use one")
+    holder = block.get("resource") if kind == "resource" else block
+    texts = {name for name, item in holder.items() if isinstance(item, str)} if is_object(holder) else set[str]()
+    lacks = [need for need in _BLOCKS[kind] if texts.isdisjoint(need.split(" or "))]
+    if lacks:
+        place = "a resource block whose resource has" if kind == "resource" else f"a content block of type {kind} with"
+        raise NotRecordable(f"a prompt returned {place} no {' and no '.join(lacks)}; give it as text")
 
 
 def _content(definition: ResourceDefinition[..., Any], uri: str, value: Any) -> dict[str, Any]:

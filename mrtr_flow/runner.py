@@ -267,7 +267,7 @@ class _Run:
         recorded = list(asking.recorded)
         if asking.pending or self._first_of_fresh_run():
             for index, (key, question) in enumerate(asking.questions.items()):
-                if recorded[index] is None and key in self._responses:
+                if recorded[index] is None and key in self._responses and self._declares(question):
                     item = _judge(question, self._responses[key])
                     if isinstance(item, Wrong):
                         wrong[key] = item.reason
@@ -307,11 +307,9 @@ class _Run:
 
     def _suspend(self, asking: Asking, recorded: list[Any], wrong: Mapping[str, str]) -> Round:
         old, definition = self._journal, self._definition
-        grew = recorded != asking.recorded
-        before = 0 if old is None or grew or not asking.pending else old.wrong
-        count = before + (1 if wrong else 0)
-        for key, reason in wrong.items():
-            if count >= asking.questions[key].attempts:
+        counts = [before + (key in wrong) for key, before in zip(asking.questions, asking.wrong, strict=True)]
+        for (key, question), count in zip(asking.questions.items(), counts, strict=True):
+            if (reason := wrong.get(key)) is not None and count >= question.attempts:
                 times = "once" if count == 1 else f"{count} times"
                 return Failed(
                     f"question {key!r} of {definition.name} was answered wrongly {times}, so the call ended; "
@@ -330,11 +328,10 @@ class _Run:
             for (key, question), item in zip(asking.questions.items(), recorded, strict=True)
             if item is None and self._declares(question)
         }
-        if asking.pending and not grew and not wrong:
+        if asking.pending and recorded == asking.recorded and not wrong:
             return InputRequired(requests, self._call.state)  # nothing happened: the same question, the same token
-        journal = self._engine.suspend(recorded)
-        journal.run_id, journal.version = self._run_id, definition.version_tag
-        journal.wrong, journal.changed = count, changed
+        journal = self._engine.suspend(recorded, counts)
+        journal.run_id, journal.version, journal.changed = self._run_id, definition.version_tag, changed
         if self._engine.asked == WARN_ROUNDS and not asking.pending:
             _log.warning(
                 "%s asked %d times and asks again; common clients stop after 9 or 10 rounds: "

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal, Never, TypeAlias
+from typing import Any, ClassVar, Final, Literal, Never, TypeAlias, cast
 
 import typing_extensions
 
@@ -22,13 +23,84 @@ U = typing_extensions.TypeVar("U", default=Never)
 Message: TypeAlias = Mapping[str, Any]
 """A SamplingMessage: `{"role": "user" | "assistant", "content": text, block or list of blocks}`."""
 
-_BLOCKS: Final[Mapping[str, tuple[str, ...]]] = {
-    "text": ("text",),
-    "image": ("data", "mimeType"),
-    "audio": ("data", "mimeType"),
-    "tool_use": ("id", "name", "input"),
-    "tool_result": ("toolUseId", "content"),
+Check: TypeAlias = Callable[[Any], bool]
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_share(value: Any) -> bool:
+    return _is_number(value) and 0 <= value <= 1
+
+
+def _one_of(*values: str) -> Check:
+    return lambda value: isinstance(value, str) and value in values
+
+
+def _either(first: Check, second: Check) -> Check:
+    return lambda value: first(value) or second(value)
+
+
+def _list_of(check: Check) -> Check:
+    return lambda value: is_array(value) and all(map(check, value))
+
+
+def _object(needs: Mapping[str, Check], may: Mapping[str, Check]) -> Check:
+    """Objects with the members `needs`; those of `may` can be absent or null, and others are ignored."""
+
+    def check(value: Any) -> bool:
+        return (
+            is_object(value)
+            and all(name in value and fits(value[name]) for name, fits in needs.items())
+            and all(value.get(name) is None or fits(value[name]) for name, fits in may.items())
+        )
+
+    return check
+
+
+def _block_of(kinds: Mapping[str, Check]) -> Check:
+    return lambda value: (
+        is_object(value) and isinstance(kind := value.get("type"), str) and kind in kinds and kinds[kind](value)
+    )
+
+
+# the shapes of the protocol's schema, as far as it demands them
+_ROLE: Final = _one_of("user", "assistant")
+_ANNOTATIONS: Final = _object({}, {"audience": _list_of(_ROLE), "priority": _is_share, "lastModified": _is_text})
+_ANY_BLOCK: Final[Mapping[str, Check]] = {"_meta": is_object, "annotations": _ANNOTATIONS}
+_MEDIA: Final[Mapping[str, Check]] = {
+    "text": _object({"text": _is_text}, _ANY_BLOCK),
+    "image": _object({"data": _is_text, "mimeType": _is_text}, _ANY_BLOCK),
+    "audio": _object({"data": _is_text, "mimeType": _is_text}, _ANY_BLOCK),
 }
+_RESOURCE: Final = _either(
+    _object({"uri": _is_text, "text": _is_text}, {"mimeType": _is_text}),
+    _object({"uri": _is_text, "blob": _is_text}, {"mimeType": _is_text}),
+)
+_RESULT_BLOCK: Final = _block_of(
+    {
+        **_MEDIA,
+        "resource_link": _object({"name": _is_text, "uri": _is_text}, _ANY_BLOCK),
+        "resource": _object({"resource": _RESOURCE}, _ANY_BLOCK),
+    }
+)
+_BLOCKS: Final[Mapping[str, Check]] = {
+    **_MEDIA,
+    "tool_use": _object({"id": _is_text, "name": _is_text, "input": is_object}, {"_meta": is_object}),
+    "tool_result": _object(
+        {"toolUseId": _is_text, "content": _list_of(_RESULT_BLOCK)},
+        {"_meta": is_object, "isError": lambda value: isinstance(value, bool)},
+    ),
+}
+_CONTENT: Final = _either(_block_of(_BLOCKS), _list_of(_block_of(_BLOCKS)))
+_MESSAGE: Final = _object({"role": _ROLE, "content": _CONTENT}, {"_meta": is_object})
+is_completion: Final = _object({"role": _ROLE, "content": _CONTENT, "model": _is_text}, {"stopReason": _is_text})
+"""Whether a client's answer is a CreateMessageResult of the schema."""
 RESULT: Final = compile_schema(
     {
         "type": "object",
@@ -98,12 +170,13 @@ class Sample(Question):
         return {"method": "sampling/createMessage", "params": self.params}
 
     def judge(self, response: Mapping[str, Any]) -> Any:
-        content = response.get("content")
-        blocks = content if is_array(content) else [content]
-        if not isinstance(response.get("model"), str) or response.get("role") not in ("assistant", "user"):
+        if not is_completion(response):
             return OTHER_KIND
-        if not blocks or not all(_is_block(block) for block in blocks):
-            return Wrong("it has no content")
+        blocks = _blocks(response)
+        # what could not be sent back in a further `sample`
+        fault = "it gives a tool result" if _of_type("tool_result", blocks) else _misplaced(response["role"], blocks)
+        if fault is not None:
+            return Wrong(fault)
         taken: dict[str, Any] = {"content": blocks, "model": response["model"], "role": response["role"]}
         if isinstance(response.get("stopReason"), str):
             taken["stopReason"] = response["stopReason"]
@@ -137,65 +210,121 @@ def sample(
     are the protocol's, in its JSON forms; `tools` and `tool_choice` need the client's `sampling.tools`. A client
     cannot decline: it does not send the request again.
 
-    Raises in the flow: `CapabilityMissing`. Raises here: `DefinitionError` for messages the protocol does not allow.
+    Raises in the flow: `CapabilityMissing`. Raises here: `DefinitionError` for parameters the protocol does not
+    allow.
     """
-    params: dict[str, Any] = {"messages": _messages(messages), "maxTokens": max_tokens}
-    optional = {
-        "systemPrompt": system_prompt,
+    given: dict[str, Any] = {
+        "max_tokens": max_tokens,
+        "system_prompt": system_prompt,
         "temperature": temperature,
-        "stopSequences": None if stop_sequences is None else list(stop_sequences),
-        "modelPreferences": model_preferences,
-        "includeContext": include_context,
+        "stop_sequences": _as_list(stop_sequences),
+        "model_preferences": model_preferences,
+        "include_context": include_context,
         "metadata": metadata,
-        "tools": None if tools is None else list(tools),
-        "toolChoice": None if tool_choice is None else {"mode": tool_choice},
+        "tools": _as_list(tools),
+        "tool_choice": tool_choice,
     }
-    params |= {name: value for name, value in optional.items() if value is not None}
-    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise DefinitionError(f"max_tokens of sample is {max_tokens!r}; give a whole number, 1 or more")
-    for tool in params.get("tools", ()):
-        if not is_object(tool) or not isinstance(tool.get("name"), str) or not is_object(tool.get("inputSchema")):
-            raise DefinitionError(
-                "tools of sample hold something without name and inputSchema; give the protocol's tools"
-            )
-    try:
-        params = json.loads(json.dumps(params))  # plain, and nobody else's
-        check_plain(params)
-    except (TypeError, ValueError, NotRecordable) as error:
+    given = {name: value for name, value in given.items() if value is not None or name == "max_tokens"}
+    said = [{"role": "user", "content": messages}] if isinstance(messages, str) else _as_list(messages)
+    try:  # plain, and nobody else's
+        plain = json.loads(json.dumps([said, given], allow_nan=False))
+        check_plain(plain)
+    except (TypeError, ValueError, RecursionError, NotRecordable) as error:
         raise DefinitionError(f"parameters of sample are not JSON: {error}") from None
+    said, given = plain
+    params: dict[str, Any] = {"messages": _messages(said)}
+    for name, value in given.items():
+        wire_name, fits, remedy = _PARAMETERS[name]
+        if not fits(value):  # it may be an answer, so it is not quoted
+            kind = type(value).__name__
+            raise DefinitionError(f"{name} of sample is a value of type {kind} that cannot be sent; give {remedy}")
+        params[wire_name] = {"mode": value} if name == "tool_choice" else value
     text = json.dumps(params, sort_keys=True, separators=(",", ":"))
     return Sample(key, text, params=params, attempts=attempts, if_unsupported=if_unsupported, origin=made_at())
 
 
-def _messages(messages: str | Sequence[Message]) -> list[dict[str, Any]]:
+_PREFERENCES: Final = _object(
+    {},
+    {
+        "hints": _list_of(_object({}, {"name": _is_text})),
+        "costPriority": _is_share,
+        "speedPriority": _is_share,
+        "intelligencePriority": _is_share,
+    },
+)
+_TOOL: Final = _object({"name": _is_text, "inputSchema": _object({"type": _one_of("object")}, {})}, {})
+_PARAMETERS: Final[Mapping[str, tuple[str, Check, str]]] = {
+    "max_tokens": ("maxTokens", lambda value: type(value) is int and value >= 1, "a whole number, 1 or more"),
+    "system_prompt": ("systemPrompt", _is_text, "text"),
+    "temperature": ("temperature", _is_number, "a number"),
+    "stop_sequences": ("stopSequences", _list_of(_is_text), "a list of texts"),
+    "model_preferences": ("modelPreferences", _PREFERENCES, "hints, and priorities from 0 to 1"),
+    "include_context": (
+        "includeContext",
+        _one_of("none", "thisServer", "allServers"),
+        "none, thisServer or allServers",
+    ),
+    "metadata": ("metadata", is_object, "a dict"),
+    "tools": ("tools", _list_of(_TOOL), "a list of the protocol's tools, each with name and inputSchema"),
+    "tool_choice": ("toolChoice", _one_of("auto", "required", "none"), "auto, required or none"),
+}
+"""By the name in Python: the name on the wire, what the protocol takes, and that in words."""
+
+
+def _as_list(value: Any) -> Any:
+    """A sequence as a list; a text, and what is no sequence, as it is."""
+    is_list = not isinstance(value, str) and isinstance(cast("object", value), Sequence)
+    return list(value) if is_list else value
+
+
+def _messages(messages: Any) -> list[dict[str, Any]]:
     """SamplingMessages in full, held against the protocol's rules for tool results."""
-    if isinstance(messages, str):
-        messages = [{"role": "user", "content": messages}]
+    if not is_array(messages) or not messages:
+        raise DefinitionError("messages of sample are no list with a message in it; give a text or SamplingMessages")
     full: list[dict[str, Any]] = []
-    open_uses: list[str] = []
+    open_uses: Counter[str] = Counter()
     for number, message in enumerate(messages, start=1):
-        content: Any = message.get("content") if is_object(message) else None
-        if isinstance(content, str):
-            content = {"type": "text", "text": content}
-        blocks: list[Any] = content if is_array(content) else [content]
-        if not is_object(message) or message.get("role") not in ("user", "assistant"):
-            raise DefinitionError(f"message {number} of sample has no role user or assistant")
-        if not blocks or not all(_is_block(block) for block in blocks):
-            raise DefinitionError(f"message {number} of sample has content that is no text, block or list of blocks")
-        results = [block["toolUseId"] for block in blocks if block["type"] == "tool_result"]
-        if results and len(results) != len(blocks):
-            raise DefinitionError(f"message {number} of sample mixes tool results with other blocks; send them alone")
-        if sorted(open_uses) != sorted(results):
+        if is_object(message) and isinstance(message.get("content"), str):
+            message = {**message, "content": {"type": "text", "text": message["content"]}}
+        if not is_object(message) or not _ROLE(message.get("role")):
+            raise DefinitionError(f"message {number} of sample has no role; give user or assistant")
+        if not _MESSAGE(message):
+            raise DefinitionError(
+                f"message {number} of sample has content the protocol does not know; give text, a block or a list of "
+                "blocks"
+            )
+        blocks = _blocks(message)
+        if fault := _misplaced(message["role"], blocks):
+            raise DefinitionError(f"message {number} of sample is not allowed: {fault}")
+        if open_uses != Counter(block["toolUseId"] for block in _of_type("tool_result", blocks)):
             raise DefinitionError(
                 f"message {number} of sample must answer every tool use of the message before it, and no other"
             )
-        open_uses = [block["id"] for block in blocks if block["type"] == "tool_use"]
-        full.append({**message, "content": content})
-    if not full or open_uses:
-        raise DefinitionError("messages of sample are empty, or end with a tool use that nothing answers")
+        open_uses = Counter(block["id"] for block in _of_type("tool_use", blocks))
+        full.append(dict(message))
+    if open_uses:
+        raise DefinitionError("messages of sample end with a tool use that nothing answers; add its result")
     return full
 
 
-def _is_block(block: Any) -> bool:
-    needs = _BLOCKS.get(block["type"]) if is_object(block) and isinstance(block.get("type"), str) else None
-    return needs is not None and all(name in block for name in needs) and isinstance(block.get("text", ""), str)
+def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    content = message["content"]
+    return content if is_array(content) else [content]
+
+
+def _of_type(name: str, blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [block for block in blocks if block["type"] == name]
+
+
+def _misplaced(role: str, blocks: list[dict[str, Any]]) -> str | None:
+    """Which rule for tools a message breaks."""
+    uses, results = _of_type("tool_use", blocks), _of_type("tool_result", blocks)
+    if uses and role == "user":
+        return "a tool use must be the assistant's"
+    if results and role == "assistant":
+        return "a tool result must be the user's"
+    if results and len(results) != len(blocks):
+        return "tool results must be alone in their message"
+    if len({block["id"] for block in uses}) != len(uses):
+        return "each tool use must have an id of its own"
+    return None

@@ -27,13 +27,13 @@ import typing_extensions
 from pydantic import BaseModel, Field, PydanticUserError, TypeAdapter, ValidationError, create_model
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import PydanticSerializationError, SchemaError, core_schema, to_jsonable_python
+from pydantic_core import SchemaError, core_schema, to_jsonable_python
 
 from mrtr_flow.errors import DefinitionError, FlowError, NotRecordable
 from mrtr_flow.fidelity import difference
 from mrtr_flow.packing import ANY, Packing, compile_schema
-from mrtr_flow.plain import check_plain, fresh
-from mrtr_flow.reply import Reply, reply_of
+from mrtr_flow.plain import check_plain, fresh, is_object
+from mrtr_flow.reply import Reply, holds_reply, reply_of
 
 __all__ = ("Invalid", "Output", "Parameters", "Shape", "shape_of", "to_plain", "type_hints", "type_name")
 
@@ -129,6 +129,13 @@ class Shape(Generic[T]):
 
     def render(self, value: Any) -> Any:
         """A Python value as its JSON schema promises it, computed fields included. Raises `NotRecordable`."""
+        if value is None:  # pydantic serializes None as any type
+            try:
+                self.decode(None)
+            except Invalid:
+                raise NotRecordable(
+                    f"result is None, which is no {type_name(self.annotation)}; give a value, or use Reply.error"
+                ) from None
         return self._dump(value, round_trip=False)
 
     def _dump(self, value: Any, *, round_trip: bool) -> Any:
@@ -257,8 +264,19 @@ class Output:
         self.json_schema: dict[str, Any] | None = None
         self._shape: Shape[Any] | None = None
         self._wrapped = False
+        name = type_name(annotation)
         if get_origin(annotation) is Reply:
             annotation = get_args(annotation)[0]
+            if _is_blocks(annotation):
+                raise DefinitionError(
+                    f"result type {name} has content blocks for its value, which is structured content; "
+                    "return the blocks without a Reply"
+                )
+        if annotation is not Reply and holds_reply(annotation):
+            raise DefinitionError(
+                f"result type {name} has a Reply inside another type; annotate Flow[Reply[...]], put the other types "
+                "inside it, and return a Reply in every case"
+            )
         if annotation in (Any, Reply) or _is_blocks(annotation):
             return
         self._shape = Shape(annotation)
@@ -280,15 +298,17 @@ class Output:
         value = reply.value
         try:
             blocks = _blocks(reply.text if said else value)
-        except (PydanticSerializationError, ValueError, TypeError) as error:
-            raise NotRecordable(
-                f"result of type {type(value).__name__} cannot be sent as JSON ({type(error).__name__}); "
-                "annotate the flow's return type"
-            ) from None
-        if self._shape is None or reply.is_error:
+        except RecursionError:
+            raise NotRecordable("result is a list inside itself, or nested too deep; return a flatter one") from None
+        if reply.is_error:
             return blocks, None
-        plain = self._shape.render(value)
-        return blocks, {"result": plain} if self._wrapped else plain
+        if self._shape is not None:
+            plain = self._shape.render(value)
+            return blocks, {"result": plain} if self._wrapped else plain
+        if not said or value is None:
+            return blocks, None
+        plain = to_plain(value, keep_none=True)  # the text does not tell it
+        return blocks, plain if is_object(plain) else {"result": plain}
 
 
 def _readable(annotation: Any) -> Any:
@@ -350,16 +370,27 @@ def _blocks(value: Any) -> list[dict[str, Any]]:
     if isinstance(value, list | tuple):
         return [block for item in cast("Sequence[Any]", value) for block in _blocks(item)]
     if isinstance(value, BaseModel) and _is_blocks(type(value)):
-        return [value.model_dump(mode="json", by_alias=True, exclude_none=True)]
+        return [to_plain(value)]
     if isinstance(value, str):
         return [{"type": "text", "text": value}]
-    plain = to_jsonable_python(value, by_alias=True)
+    plain = to_plain(value, keep_none=True)
     return [{"type": "text", "text": json.dumps(plain, indent=2, ensure_ascii=False)}]
 
 
-def to_plain(value: Any) -> Any:
-    """Models and dataclasses as JSON values, by alias and without what is None; JSON values as they are."""
-    return to_jsonable_python(value, by_alias=True, exclude_none=True)
+def to_plain(value: Any, *, keep_none: bool = False) -> Any:
+    """Models and dataclasses as JSON values, by alias and without fields that are None; JSON values as they are.
+
+    Raises `NotRecordable` for what JSON does not have.
+    """
+    try:
+        plain = to_jsonable_python(value, by_alias=True, exclude_none=not keep_none)
+        json.dumps(plain, allow_nan=False)
+    except Exception as error:  # a serializer of the author's may raise anything; its text may hold the value
+        raise NotRecordable(
+            f"value of type {type(value).__name__} cannot be sent as JSON ({type(error).__name__}); "
+            "give models or JSON values, with finite numbers"
+        ) from None
+    return plain
 
 
 def _describe(error: ValidationError) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from mrtr_flow.errors import INVALID_PARAMS, MISSING_CAPABILITY, ProtocolError
 from mrtr_flow.plain import MAX_DEPTH, is_array, is_object
+from mrtr_flow.sampling import is_completion
 
 __all__ = (
     "canonical",
@@ -99,13 +100,12 @@ def _known_shape(entry: Mapping[str, Any]) -> bool:
         return content is None or (is_object(content) and all(map(_known_value, content.values())))
     roots = entry.get("roots")
     if is_array(roots):
-        return all(is_object(root) and isinstance(root.get("uri"), str) for root in roots)
-    blocks = content if is_array(content) else [content]
-    return (
-        entry.get("role") in ("user", "assistant")
-        and isinstance(entry.get("model"), str)
-        and all(is_object(block) and isinstance(block.get("type"), str) for block in blocks)
-    )
+        return all(map(_is_root, roots))
+    return is_completion(entry)
+
+
+def _is_root(root: Any) -> bool:
+    return is_object(root) and isinstance(root.get("uri"), str) and isinstance(root.get("name"), str | None)
 
 
 def _known_value(value: Any) -> bool:

@@ -20,6 +20,8 @@ from mrtr_flow import (
     current,
     flow,
     gather,
+    list_roots,
+    sample,
     step,
 )
 from mrtr_flow.errors import ProtocolError
@@ -519,3 +521,74 @@ def test_the_warning_about_rounds_comes_once_however_often_the_ninth_question_is
         t.send({"ask~9": {"action": "accept", "content": {"value": None}}}).answer(8).answer(9)
     assert t.result == 45
     assert len([record for record in caplog.records if "asks again" in record.getMessage()]) == 1
+
+
+def test_wrong_answers_to_one_question_of_a_gather_are_not_counted_against_another() -> None:
+    @flow
+    def both() -> Flow[str]:
+        return str((yield from gather(ask("A?", int, key="a", attempts=5), ask("B?", int, key="b", attempts=2))))
+
+    wrong = {"action": "accept", "content": {"value": "x"}}
+    t = tester(both).start()
+    for sent in ({"a": wrong}, {"a": wrong}, {"a": wrong, "b": wrong}):
+        t.send(sent)
+        assert set(t.asked) == {"a", "b"}
+    assert t.send({"b": wrong}).failure.text == (
+        "question 'b' of both was answered wrongly 2 times, so the call ended; "
+        "the last answer was not taken: must be a whole number"
+    )
+
+
+def test_an_answer_to_another_question_gives_no_further_attempts() -> None:
+    @flow
+    def three() -> Flow[str]:
+        return str((yield from gather(ask("A?", int, key="a"), ask("B?", int, key="b"), ask("C?", int, key="c"))))
+
+    def right(n: int) -> Any:
+        return {"action": "accept", "content": {"value": n}}
+
+    wrong = {"action": "accept", "content": {"value": "x"}}
+    t = tester(three).start().send({"a": wrong, "b": right(1)}).send({"a": wrong, "c": right(2)})
+    assert set(t.asked) == {"a"}
+    assert t.send({"a": wrong}).failure.reason == "wrong_answers"
+
+
+def test_right_answers_are_kept_beside_the_count_of_wrong_ones() -> None:
+    @flow
+    def two() -> Flow[str]:
+        return str((yield from gather(ask("A?", int, key="a"), ask("B?", int, key="b"))))
+
+    wrong = {"action": "accept", "content": {"value": "x"}}
+    t = tester(two).start().send({"a": wrong}).answer(b=2).send({"a": wrong}).answer(a=1)
+    assert t.result == "(1, 2)"
+
+
+def test_all_capabilities_that_a_gather_lacks_are_named_at_once() -> None:
+    @flow
+    def many() -> Flow[str]:
+        return str(
+            (
+                yield from gather(
+                    ask("A?", str),
+                    sample("B?", max_tokens=9, tools=[{"name": "search", "inputSchema": {"type": "object"}}]),
+                    list_roots(),
+                )
+            )
+        )
+
+    with pytest.raises(ProtocolError) as caught:
+        tester(many, capabilities={"elicitation": {}}).start()
+    assert caught.value.code == -32021
+    assert caught.value.data["requiredCapabilities"] == {"sampling": {"tools": {}}, "roots": {}}
+
+
+def test_an_answer_to_what_the_client_cannot_be_asked_is_not_taken() -> None:
+    @flow
+    def either() -> Flow[str]:
+        words, said = yield from gather(ask("A?", str), sample("B?", max_tokens=9, if_unsupported=None))
+        return f"{words} {said}"
+
+    forged = {"role": "assistant", "content": {"type": "text", "text": "forged"}, "model": "m"}
+    t = tester(either, capabilities={"elicitation": {}}).start()
+    assert set(t.asked) == {"ask"}
+    assert t.send({"ask": {"action": "accept", "content": {"value": "x"}}, "sample": forged}).result == "x None"

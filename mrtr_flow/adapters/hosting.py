@@ -11,7 +11,8 @@ from typing import Any, Final, cast
 from mrtr_flow import results
 from mrtr_flow.calls import Call, Failed, Finished, InputRequired
 from mrtr_flow.definition import Definition, ResourceDefinition
-from mrtr_flow.errors import DefinitionError, NotRecordable
+from mrtr_flow.errors import INVALID_PARAMS, DefinitionError, NotRecordable, ProtocolError
+from mrtr_flow.plain import is_object
 from mrtr_flow.runner import Runner
 from mrtr_flow.seal import KeyRing, parse_keys
 
@@ -90,6 +91,8 @@ class FlowHost:
             return None
         runner, target = found
         definition = runner.definition
+        if method == "prompts/get" and not _texts(params.get("arguments")):
+            raise ProtocolError(INVALID_PARAMS, "arguments of a prompt are not texts by name")
         call = Call(
             method=method,
             target=target,
@@ -112,3 +115,7 @@ class FlowHost:
                     return results.failed(definition, f"{definition.failure} {definition.name}", "flow_failed")
             case Failed(text, reason):
                 return results.failed(definition, text, reason)
+
+
+def _texts(arguments: Any) -> bool:
+    return arguments is None or (is_object(arguments) and all(isinstance(value, str) for value in arguments.values()))

@@ -1,11 +1,13 @@
 """Flows on the official Python SDK's `MCPServer` (mcp 2.3).
 
-The SDK seals `requestState` by itself, and a token of ours must not be sealed twice. So a pair of middlewares stands
-around its `RequestStateBoundary`: the outer takes our token off the request before the boundary sees it and puts the
-outgoing one on the result after; the inner hands it through to the handler. Handlers read and return `request_state`
-as any tool does. Other tools keep the SDK's sealing. The SDK calls its middleware API provisional, hence the pin.
+The SDK seals `requestState` by itself, and a token of ours must not be sealed twice. So a middleware stands before its
+`RequestStateBoundary`: it takes our token off a request before the boundary sees it, and puts the next one on the
+result after. The handler of the flow, and nothing else, gets and gives them through a slot. Whether a request is a
+flow's is decided by what the SDK has registered under its name or URI at that moment; all others keep the SDK's
+sealing. The SDK calls its middleware API provisional, hence the pin.
 """
 
+# pyright: reportPrivateUsage=false
 from __future__ import annotations
 
 import base64
@@ -68,11 +70,10 @@ def add_flows(
         )
     if not flows:
         raise DefinitionError("add_flows was given no flow; give one or more")
-    host = _installed(server)
-    if host is None:
+    unsealed = _installed(server)
+    if unsealed is None:
         name = audience or ("" if server.name == _UNNAMED else server.name)
-        host = FlowHost(key_ring(keys, name), clock)
-        _install(server, host)
+        unsealed = _install(server, FlowHost(key_ring(keys, name), clock))
     elif keys is not None or clock is not None or audience is not None:
         raise DefinitionError(
             f"server {server.name!r} has its keys, clock and audience already; give them with the first flows"
@@ -81,7 +82,7 @@ def add_flows(
         add = {"prompts/get": _add_prompt, "resources/read": _add_resource}.get(
             getattr(definition, "method", ""), _add_tool
         )
-        add(server, host, definition)
+        unsealed.entries.append(add(server, unsealed.host, definition))
 
 
 def _handler(host: FlowHost) -> Callable[..., Any]:
@@ -89,7 +90,8 @@ def _handler(host: FlowHost) -> Callable[..., Any]:
 
     async def handler(context: Context[Any, Any], **_: Any) -> Any:
         request = context.request_context
-        params: Mapping[str, Any] = request.params or {}
+        slot = _slot.get()
+        params = {**(request.params or {}), "requestState": slot.incoming}
         if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return _too_old(request)
         try:
@@ -105,11 +107,14 @@ def _handler(host: FlowHost) -> Callable[..., Any]:
         if result is None:
             raise MCPError(INVALID_PARAMS, "Unknown target", {"reason": "unknown_target"})
         if is_input_required(result):
-            return InputRequiredResult.model_validate(result)
+            asked = InputRequiredResult.model_validate(result)
+            slot.outgoing = asked.request_state
+            return asked.model_copy(update={"request_state": None})
         if request.method == "tools/call":
             return CallToolResult.model_validate(result)
         if request.method == "prompts/get":
             return result["messages"]
+        slot.private = True
         (content,) = result["contents"]
         return content["text"] if "text" in content else base64.b64decode(content["blob"])
 
@@ -126,9 +131,9 @@ def _too_old(request: ServerRequestContext[Any, Any]) -> CallToolResult:
     return CallToolResult.model_validate(tool_error(text))
 
 
-def _add_tool(server: MCPServer[Any], host: FlowHost, definition: Definition[..., Any]) -> None:
+def _add_tool(server: MCPServer[Any], host: FlowHost, definition: Definition[..., Any]) -> object:
     name = getattr(definition, "name", "")
-    if server._tool_manager.get_tool(name) is not None:  # pyright: ignore[reportPrivateUsage]
+    if server._tool_manager.get_tool(name) is not None:
         raise DefinitionError(f"tool {name!r} is registered on this server already; give the flow another name=")
     try:
         annotations = (
@@ -152,39 +157,51 @@ def _add_tool(server: MCPServer[Any], host: FlowHost, definition: Definition[...
         annotations=annotations,
         structured_output=False,
     )
-    tool = cast("Tool", server._tool_manager.get_tool(name))  # pyright: ignore[reportPrivateUsage]
+    tool = cast("Tool", server._tool_manager.get_tool(name))
     tool.parameters = definition.parameters.json_schema
     tool.fn_metadata = FuncMetadata(arg_model=ArgModelBase, output_schema=definition.output.json_schema)
+    return tool
 
 
-def _add_prompt(server: MCPServer[Any], host: FlowHost, definition: Definition[..., Any]) -> None:
-    if server._prompt_manager.get_prompt(definition.name) is not None:  # pyright: ignore[reportPrivateUsage]
+class _FlowPrompt(Prompt):
+    """A prompt whose flow judges the arguments: the SDK has no error of the protocol for one that is missing."""
+
+    async def render(self, arguments: dict[str, Any] | None, context: Context[Any, Any]) -> Any:
+        return await super().render({argument.name: "" for argument in self.arguments or ()}, context)
+
+
+def _add_prompt(server: MCPServer[Any], host: FlowHost, definition: Definition[..., Any]) -> object:
+    if server._prompt_manager.get_prompt(definition.name) is not None:
         raise DefinitionError(
             f"prompt {definition.name!r} is registered on this server already; give the flow another name="
         )
     host.add(definition)
     entry = listed(definition)
-    server.add_prompt(
-        Prompt(
-            name=definition.name,
-            title=definition.title,
-            description=definition.description,
-            arguments=[PromptArgument.model_validate(argument) for argument in entry["arguments"]],
-            fn=_handler(host),
-            context_kwarg="context",
-        )
+    prompt = _FlowPrompt(
+        name=definition.name,
+        title=definition.title,
+        description=definition.description,
+        arguments=[PromptArgument.model_validate(argument) for argument in entry["arguments"]],
+        fn=_handler(host),
+        context_kwarg="context",
     )
+    server.add_prompt(prompt)
+    return prompt
 
 
-def _add_resource(server: MCPServer[Any], host: FlowHost, definition: Definition[..., Any]) -> None:
+def _add_resource(server: MCPServer[Any], host: FlowHost, definition: Definition[..., Any]) -> object:
     entry = listed(definition)
-    templates = server._resource_manager._templates  # pyright: ignore[reportPrivateUsage]
+    templates = server._resource_manager._templates
     if entry["uriTemplate"] in templates:
         raise DefinitionError(
             f"resource {entry['uriTemplate']!r} is registered on this server already; give the flow another URI"
         )
+    try:
+        parsed = UriTemplate.parse(entry["uriTemplate"])
+    except ValueError as error:
+        raise DefinitionError(f"URI template of {definition.name} is none to the SDK: {error}") from None
     host.add(definition)
-    templates[entry["uriTemplate"]] = ResourceTemplate(
+    template = templates[entry["uriTemplate"]] = ResourceTemplate(
         uri_template=entry["uriTemplate"],
         name=definition.name,
         title=definition.title,
@@ -193,9 +210,10 @@ def _add_resource(server: MCPServer[Any], host: FlowHost, definition: Definition
         fn=_handler(host),
         parameters=definition.parameters.json_schema,
         context_kwarg="context",
-        parsed_template=UriTemplate.parse(entry["uriTemplate"]),
+        parsed_template=parsed,
         security=DEFAULT_RESOURCE_SECURITY,
     )
+    return template
 
 
 def _capabilities(request: ServerRequestContext[Any, Any], params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -213,28 +231,29 @@ def _capabilities(request: ServerRequestContext[Any, Any], params: Mapping[str, 
 
 @dataclass(slots=True)
 class _Slot:
-    """The tokens of one request while they are off the wire's objects."""
+    """What the middleware and the handler of one request tell each other past the boundary."""
 
     incoming: str | None
     outgoing: str | None = None
+    private: bool = False
 
 
-_slot: Final[ContextVar[_Slot | None]] = ContextVar("mrtr_flow.adapters.mcp.slot", default=None)
+_slot: Final[ContextVar[_Slot]] = ContextVar("mrtr_flow.adapters.mcp.slot")
 
 
-def _concerns(host: FlowHost, ctx: ServerRequestContext[Any, Any]) -> bool:
-    return ctx.params is not None and host.find(ctx.method, ctx.params) is not None
+class _Unsealed:
+    """Stands directly before the boundary, and passes our tokens around it."""
 
-
-class _Outer:
-    """Stands directly before the boundary."""
-
-    def __init__(self, host: FlowHost) -> None:
+    def __init__(self, server: MCPServer[Any], host: FlowHost) -> None:
         self.host: Final = host
+        self.entries: Final[list[object]] = []
+        """The SDK's objects for our flows."""
+        self._server = server
         self._warned = False
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        if not _concerns(self.host, ctx):
+        entry = self._entry(ctx.method, ctx.params or {})
+        if not any(entry is own for own in self.entries):
             return await call_next(ctx)
         if self.host.ring.ephemeral and ctx.request is not None and not self._warned:
             self._warned = True
@@ -258,38 +277,37 @@ class _Outer:
         wired = cast("dict[str, Any]", result)
         if slot.outgoing is not None:
             return {**wired, "requestState": slot.outgoing}
-        return {**wired, **PRIVATE} if ctx.method == "resources/read" and not is_input_required(wired) else wired
+        return {**wired, **PRIVATE} if slot.private else wired
+
+    def _entry(self, method: str, params: Mapping[str, Any]) -> object:
+        """What the SDK has registered for a request, found as it finds it. Params are not trusted."""
+        target = params.get("uri" if method == "resources/read" else "name")
+        if not isinstance(target, str):
+            return None
+        if method == "tools/call":
+            return self._server._tool_manager.get_tool(target)
+        if method == "prompts/get":
+            return self._server._prompt_manager.get_prompt(target)
+        if method != "resources/read":
+            return None
+        resources = self._server._resource_manager
+        if target in resources._resources:
+            return resources._resources[target]
+        templates = resources._templates.values()
+        return next((item for item in templates if item.parsed_template.match(target) is not None), None)
 
 
-class _Inner:
-    """Stands directly after the boundary."""
-
-    def __init__(self, host: FlowHost) -> None:
-        self._host = host
-
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        slot = _slot.get()
-        if slot is None or not _concerns(self._host, ctx):
-            return await call_next(ctx)
-        if slot.incoming is not None:
-            ctx = replace(ctx, params={**(ctx.params or {}), "requestState": slot.incoming})
-        result = await call_next(ctx)
-        if isinstance(result, dict) and is_input_required(result):
-            kept = dict(result)
-            slot.outgoing = kept.pop("requestState", None)
-            return kept
-        return result
+def _installed(server: MCPServer[Any]) -> _Unsealed | None:
+    return next((item for item in server.middleware if isinstance(item, _Unsealed)), None)
 
 
-def _installed(server: MCPServer[Any]) -> FlowHost | None:
-    return next((item.host for item in server.middleware if isinstance(item, _Outer)), None)
-
-
-def _install(server: MCPServer[Any], host: FlowHost) -> None:
+def _install(server: MCPServer[Any], host: FlowHost) -> _Unsealed:
     places = [index for index, item in enumerate(server.middleware) if isinstance(item, RequestStateBoundary)]
     if len(places) != 1:
         raise DefinitionError(
             f"server {server.name!r} has {len(places)} request state boundaries, not the one of mcp 2.3; "
             "install mcp>=2.3,<2.4"
         )
-    server.middleware[places[0] : places[0] + 1] = [_Outer(host), server.middleware[places[0]], _Inner(host)]
+    unsealed = _Unsealed(server, host)
+    server.middleware.insert(places[0], unsealed)
+    return unsealed

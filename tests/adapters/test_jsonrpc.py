@@ -103,3 +103,14 @@ def test_two_flows_of_one_name_and_keys_without_a_name_are_refused() -> None:
         JsonRpcServer([pick, pick], name="x", keys=KEYS)
     with pytest.raises(DefinitionError, match="no name"):
         JsonRpcServer([pick], name="", keys=KEYS)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"language": 5}, {"language": None}, "language"])
+def test_arguments_of_a_prompt_that_are_missing_or_no_text_are_invalid_params(arguments: Any) -> None:
+    @flow.prompt
+    def review(language: str) -> Flow[str]:
+        return (yield from ask(f"What of {language}?", str))
+
+    server = JsonRpcServer([review], name="prompts", keys=KEYS)
+    message = request("prompts/get", name="review", arguments=arguments)
+    assert anyio.run(server.handle, message)["error"]["code"] == -32602

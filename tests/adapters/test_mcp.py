@@ -55,11 +55,14 @@ class Wire:
         self.token = token
 
     async def call(self, name: str, arguments: Any = None, **params: Any) -> tuple[int, dict[str, Any]]:
+        return await self.send("tools/call", name=name, arguments=arguments or {}, **params)
+
+    async def send(self, method: str, **params: Any) -> tuple[int, dict[str, Any]]:
         headers = {
             "Accept": "application/json, text/event-stream",
             "MCP-Protocol-Version": "2026-07-28",
-            "Mcp-Method": "tools/call",
-            "Mcp-Name": name,
+            "Mcp-Method": method,
+            "Mcp-Name": params.get("name") or params["uri"],
         }
         if self.token is not None:
             headers["Authorization"] = f"Bearer {self.token}"
@@ -67,8 +70,7 @@ class Wire:
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
         }
-        body = {"name": name, "arguments": arguments or {}, "_meta": meta, **params}
-        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": body}
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"_meta": meta, **params}}
         transport = httpx.ASGITransport(self.app)
         http = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000")
         async with self.app.router.lifespan_context(self.app), http:
@@ -114,6 +116,80 @@ def test_other_tools_keep_the_sealing_of_the_sdk() -> None:
         status, body = await Wire(made).call("plain", requestState=state[:-2])
         assert (status, body["error"]["data"]) == (400, {"reason": "invalid_request_state"})
         assert seen == [None]
+
+    run(main)
+
+
+def of_the_sdk(context: Context[Any, Any]) -> Any:
+    """What a handler with the SDK's own rounds sees."""
+    return InputRequiredResult(request_state="mine") if context.request_state is None else context.request_state
+
+
+async def sealed_by_the_sdk(made: MCPServer[Any], method: str, **params: Any) -> dict[str, Any]:
+    """The result of the second round, after the first was sealed by the SDK and a forged state was refused."""
+    _, asked = await Wire(made).send(method, **params)
+    token = asked["result"]["requestState"]
+    assert token.startswith("v1.")
+    _, forged = await Wire(made).send(method, **params, requestState="forged")
+    assert forged["error"]["code"] == -32602
+    result: dict[str, Any] = (await Wire(made).send(method, **params, requestState=token))[1]["result"]
+    return result
+
+
+def test_a_resource_of_the_sdk_that_comes_before_a_flow_of_the_same_uri_keeps_its_sealing_and_its_cache_hints() -> None:
+    @flow.resource("notes://{id}")
+    def note(id: str) -> Flow[str]:
+        return id if (yield from confirm("Read it?")) else ""
+
+    async def main() -> None:
+        made: MCPServer[Any] = MCPServer("notes")
+
+        @made.resource("notes://pub-{id}")
+        def public(id: str, context: Context[Any, Any]) -> Any:
+            return of_the_sdk(context)
+
+        add_flows(made, note, keys=KEYS)
+        result = await sealed_by_the_sdk(made, "resources/read", uri="notes://pub-1")
+        assert result["contents"][0]["text"] == "mine"
+        _, asked = await Wire(made).send("resources/read", uri="notes://1")
+        assert not asked["result"]["requestState"].startswith("v1.")
+        answers = {"confirm": {"action": "accept", "content": {"ok": True}}}
+        _, read = await Wire(made).send(
+            "resources/read", uri="notes://1", requestState=asked["result"]["requestState"], inputResponses=answers
+        )
+        assert read["result"]["contents"][0]["text"] == "1"
+        assert (read["result"]["ttlMs"], read["result"]["cacheScope"]) == (0, "private")
+
+    run(main)
+
+
+def test_a_tool_that_took_the_place_of_a_flow_keeps_the_sealing_of_the_sdk() -> None:
+    async def main() -> None:
+        made = server()
+        made.remove_tool("book")
+
+        @made.tool("book")
+        def replaced(context: Context[Any, Any]) -> CallToolResult | InputRequiredResult:
+            seen = of_the_sdk(context)
+            return seen if isinstance(seen, InputRequiredResult) else CallToolResult(content=[])
+
+        await sealed_by_the_sdk(made, "tools/call", name="book", arguments={})
+
+    run(main)
+
+
+def test_arguments_of_a_prompt_that_are_missing_or_no_text_are_invalid_params() -> None:
+    @flow.prompt
+    def review(language: str) -> Flow[str]:
+        return (yield from ask(f"What of {language}?", str))
+
+    async def main() -> None:
+        made = server(review)
+        for arguments in ({}, {"language": 5}, {"language": None}):
+            _, body = await Wire(made).send("prompts/get", name="review", arguments=arguments)
+            assert body["error"]["code"] == -32602, body
+        _, body = await Wire(made).send("prompts/get", name="review", arguments={"language": "C"})
+        assert body["result"]["resultType"] == "input_required"
 
     run(main)
 

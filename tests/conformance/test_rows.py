@@ -644,7 +644,7 @@ def test_capabilities_are_looked_at_anew_in_every_round_and_a_refused_round_can_
     first = edge(FLOWS, "tools/call", **call).result
     less: dict[str, Any] = {"sampling": {}, "roots": {}}
     refused = edge(FLOWS, "tools/call", capabilities=less, **call, **answers_to(first))
-    assert refused.error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+    assert refused.error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}, "url": {}}}}
     pending = edge((form_only,), "tools/call", name="form_only").result["requestState"]
     refused = edge((form_only,), "tools/call", capabilities=less, name="form_only", requestState=pending)
     assert refused.error["code"] == -32021
@@ -969,7 +969,7 @@ def test_a_server_keeps_nothing_of_a_call_between_rounds(spelling: str) -> None:
         answers = [await server.handle(request("waits")) for _ in range(20)]
         assert all(answer["result"]["resultType"] == "input_required" for answer in answers)
         assert held(definition.fn.__code__) == []
-        assert ours() == before
+        assert ours() <= before
 
     anyio.run(main)
 
