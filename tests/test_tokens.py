@@ -6,11 +6,17 @@ import time
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, SecretStr
 
 from mrtr_flow import DefinitionError, Flow, ask, current, flow, step
 from mrtr_flow.errors import InvalidToken, ProtocolError
 from mrtr_flow.seal import MAX_TOKEN, Binding, KeyRing, parse_keys
 from tests.helpers import KEYS, OTHER_KEYS, Clock, named, ring, tester
+
+
+class Grant(BaseModel):
+    token: SecretStr
+
 
 FROZEN = (-32602, "Invalid or expired requestState", {"reason": "invalid_request_state"})
 
@@ -353,3 +359,24 @@ def test_only_a_token_of_an_unknown_key_is_explained_by_keys_that_lived_as_long_
         after.send(arguments={"n": 2})
     assert "refused: request differs" in caplog.text
     assert "MRTR_KEYS" not in caplog.text
+
+
+def test_what_a_type_says_is_secret_is_not_put_into_a_token(caplog: pytest.LogCaptureFixture) -> None:
+    def grant() -> Grant:
+        return Grant(token=SecretStr("hush-hush"))
+
+    def bare() -> SecretStr:
+        return SecretStr("hush-hush")
+
+    for fn in (grant, bare):
+
+        @flow
+        def connect() -> Flow[str]:
+            yield from step(fn)  # noqa: B023
+            return (yield from ask("Go on?", str))
+
+        t = tester(connect).start()
+        assert t.state is None
+        assert t.failure.reason == "flow_failed"
+    assert caplog.text.count("cannot be recorded") == 2
+    assert "hush" not in caplog.text

@@ -5,7 +5,6 @@ What binds only a client is not here. `shown_by` names tests by their pytest ids
 
     host:    the host (mcp 2.3.0) does this, or the part of it that is named
     author:  the part that lies with the flow's author; stands beside tests only
-    open:    nobody here does this; no test is named
 
 `test_requirements` holds this against the tests there are.
 """
@@ -253,9 +252,12 @@ REQUIREMENTS: Final = (
         "S20",
         "mrtr: server requirement 5, warning",
         "where a state may be taken once only, the server sees to that",
-        (),
-        "open: there is no store, so a state can be sent twice until it expires; a step has an idempotency key that is "
-        "the same each time, for the service it calls",
+        _of(
+            "test_field_cases",
+            "the_last_request_sent_twice_gives_one_result_and_one_idempotency_key_as_the_documentation_says",
+        ),
+        "author: there is no store, so a state can be sent twice until it expires; a step has an idempotency key that "
+        "is the same each time, by which the service it calls does its work once",
     ),
     Requirement(
         "S21",
@@ -497,9 +499,9 @@ REQUIREMENTS: Final = (
         "E13",
         "elicitation: URL mode, security",
         "third-party credentials do not pass through the client; a page does not authorize the MCP client itself",
-        (),
-        "open: a step's result travels through the client, sealed, and what a step returns is not inspected; a step "
-        "must return a name for a credential, not the credential",
+        _of("test_tokens", "what_a_type_says_is_secret_is_not_put_into_a_token"),
+        "author: a step's result travels through the client, sealed; a step returns a name for a credential, and a "
+        "credential that is plain text is not recognised",
     ),
     Requirement(
         "E15",

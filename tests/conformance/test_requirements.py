@@ -22,10 +22,6 @@ IDS = (
     "R1",
 )
 LEFT_OUT = {"E14": "how a client shows a page and gets consent for it binds the client only"}
-OPEN = {
-    "S20": "single use of a state needs a store, and there is none",
-    "E13": "what a step returns is not inspected for credentials",
-}
 
 
 def node_ids() -> Iterator[str]:
@@ -58,9 +54,8 @@ def test_every_requirement_is_there_once_and_each_one_left_out_has_a_reason() ->
 @pytest.mark.parametrize("requirement", REQUIREMENTS, ids=lambda requirement: requirement.id)
 def test_a_requirement_has_a_test_or_an_honest_note(requirement: Requirement) -> None:
     kind = requirement.note.partition(": ")[0]
-    assert kind in ("", "host", "author", "open")
-    assert requirement.shown_by or kind in ("host", "open")
-    assert not (requirement.shown_by and kind == "open")
+    assert kind in ("", "host", "author")
+    assert requirement.shown_by or kind == "host"
     assert requirement.note == "" or len(requirement.note) > len(f"{kind}: ")
     assert requirement.clause
     assert requirement.text
@@ -76,10 +71,6 @@ def test_the_tests_it_names_exist(requirement: Requirement) -> None:
             assert name == OFFICIAL
             assert parameter.removesuffix("]") in SCENARIOS
     assert len(set(requirement.shown_by)) == len(requirement.shown_by)
-
-
-def test_open_requirements_are_exactly_those_listed() -> None:
-    assert {requirement.id for requirement in REQUIREMENTS if requirement.note.startswith("open: ")} == set(OPEN)
 
 
 def test_every_test_of_a_row_and_every_official_scenario_shows_a_requirement() -> None:
