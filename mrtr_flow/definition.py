@@ -25,7 +25,7 @@ from mrtr_flow.schema import Output, Parameters, type_hints, type_name
 from mrtr_flow.seal import SEMANTICS
 from mrtr_flow.source import check_kind, check_undriven
 from mrtr_flow.steps import host_class
-from mrtr_flow.uri import UriTemplate
+from mrtr_flow.uri import MAX_URI, UriTemplate
 
 __all__ = (
     "DEFAULT_MAX_AGE",
@@ -262,6 +262,8 @@ class ResourceDefinition(Definition[P, F_co]):
         """Raises `FlowError` for arguments that the URI would not give back."""
         meant = {name: str(arguments[name]) for name in self.template.variables}
         uri = self.template.expand(meant)
+        if len(uri) > MAX_URI:
+            raise FlowError(f"uri of {self.name} has {len(uri)} characters of at most {MAX_URI}; give shorter values")
         read = self.template.match(uri)
         if read != meant:
             raise FlowError(

@@ -110,7 +110,7 @@ class Question(Effect[Any]):
             raise DefinitionError(f"message of {self.label} is {fault}; give the question first")
         if self.key is not None and (fault := _fault_of_text(self.key)):
             raise DefinitionError(f"key of {self.label} is {fault}; leave it out for the default {self.kind!r}")
-        if type(self.attempts) is not int:
+        if not isinstance(cast("object", self.attempts), int) or isinstance(self.attempts, bool):
             raise DefinitionError(
                 f"attempts of {self.label} is of type {type(self.attempts).__name__}; give 1 to {MAX_ATTEMPTS}"
             )

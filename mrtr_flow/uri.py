@@ -9,13 +9,13 @@ from urllib.parse import quote, unquote
 
 from mrtr_flow.errors import DefinitionError
 
-__all__ = ("UriTemplate",)
+__all__ = ("MAX_URI", "UriTemplate")
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.+", re.ASCII)
 _VARIABLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}", re.ASCII)
 _VALUE = re.compile(r"(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})+", re.ASCII)  # what simple expansion makes
 _ROOTED = re.compile(r"[/\\]|[A-Za-z]:", re.ASCII)
-_MAX_URI: Final = 8192
+MAX_URI: Final = 65_536
 
 
 class UriTemplate:
@@ -52,7 +52,7 @@ class UriTemplate:
         One scan from the end, as the official SDK's: linear for any URI, and earlier variables take the most.
         """
         first, *between, last = self._literals
-        if len(uri) > _MAX_URI or not uri.startswith(first) or not uri.endswith(last):
+        if len(uri) > MAX_URI or not uri.startswith(first) or not uri.endswith(last):
             return None
         end = len(uri) - len(last)
         found: list[str] = []

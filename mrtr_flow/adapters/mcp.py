@@ -82,15 +82,19 @@ def add_flows(
         add = {"prompts/get": _add_prompt, "resources/read": _add_resource}.get(
             getattr(definition, "method", ""), _add_tool
         )
-        unsealed.entries.append(add(server, unsealed.host, definition))
+        unsealed.entries.append((add(server, unsealed.host, definition), definition))
 
 
-def _handler(host: FlowHost) -> Callable[..., Any]:
+def _handler(host: FlowHost, definition: Definition[..., Any]) -> Callable[..., Any]:
     """What the SDK calls for a flow. Its arguments are ignored: the flow validates the request by itself."""
 
     async def handler(context: Context[Any, Any], **_: Any) -> Any:
         request = context.request_context
         slot = _slot.get()
+        if slot is None or slot.definition is not definition or slot.used:
+            # as by read_resource(...) in another handler: the request, and what its client may be asked, is not ours
+            raise MCPError(INVALID_PARAMS, f"{definition.name} asks its client, so only a client can call it")
+        slot.used = True
         params = {**(request.params or {}), "requestState": slot.incoming}
         if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return _too_old(request)
@@ -104,8 +108,9 @@ def _handler(host: FlowHost) -> Callable[..., Any]:
             )
         except ProtocolError as error:
             raise MCPError(error.code, error.message, error.data) from error
-        if result is None:
-            raise MCPError(INVALID_PARAMS, "Unknown target", {"reason": "unknown_target"})
+        if result is None:  # a URI that the SDK's template takes and ours does not
+            uri = params.get("uri")
+            raise MCPError(INVALID_PARAMS, f"Unknown resource: {uri}", {"uri": uri})
         if is_input_required(result):
             asked = InputRequiredResult.model_validate(result)
             slot.outgoing = asked.request_state
@@ -144,7 +149,7 @@ def _add_tool(server: MCPServer[Any], host: FlowHost, definition: Definition[...
             f"annotations of {name} are none of a tool's; see the protocol's ToolAnnotations"
         ) from None
     host.add(definition)
-    handler = _handler(host)
+    handler = _handler(host, definition)
 
     async def tool_handler(context: Context[Any, Any]) -> CallToolResult:
         return cast("CallToolResult", await handler(context))
@@ -182,7 +187,7 @@ def _add_prompt(server: MCPServer[Any], host: FlowHost, definition: Definition[.
         title=definition.title,
         description=definition.description,
         arguments=[PromptArgument.model_validate(argument) for argument in entry["arguments"]],
-        fn=_handler(host),
+        fn=_handler(host, definition),
         context_kwarg="context",
     )
     server.add_prompt(prompt)
@@ -207,7 +212,7 @@ def _add_resource(server: MCPServer[Any], host: FlowHost, definition: Definition
         title=definition.title,
         description=definition.description,
         mime_type=entry["mimeType"],
-        fn=_handler(host),
+        fn=_handler(host, definition),
         parameters=definition.parameters.json_schema,
         context_kwarg="context",
         parsed_template=parsed,
@@ -233,12 +238,14 @@ def _capabilities(request: ServerRequestContext[Any, Any], params: Mapping[str, 
 class _Slot:
     """What the middleware and the handler of one request tell each other past the boundary."""
 
+    definition: Definition[..., Any]
     incoming: str | None
+    used: bool = False
     outgoing: str | None = None
     private: bool = False
 
 
-_slot: Final[ContextVar[_Slot]] = ContextVar("mrtr_flow.adapters.mcp.slot")
+_slot: Final[ContextVar[_Slot | None]] = ContextVar("mrtr_flow.adapters.mcp.slot", default=None)
 
 
 class _Unsealed:
@@ -246,14 +253,15 @@ class _Unsealed:
 
     def __init__(self, server: MCPServer[Any], host: FlowHost) -> None:
         self.host: Final = host
-        self.entries: Final[list[object]] = []
-        """The SDK's objects for our flows."""
+        self.entries: Final[list[tuple[object, Definition[..., Any]]]] = []
+        """The SDK's objects for our flows, and the flows."""
         self._server = server
         self._warned = False
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         entry = self._entry(ctx.method, ctx.params or {})
-        if not any(entry is own for own in self.entries):
+        definition = next((definition for own, definition in self.entries if own is entry), None)
+        if definition is None:
             return await call_next(ctx)
         if self.host.ring.ephemeral and ctx.request is not None and not self._warned:
             self._warned = True
@@ -268,7 +276,7 @@ class _Unsealed:
             _log.warning("requestState refused: not text")
             error = wire.invalid_state()
             raise MCPError(error.code, error.message, error.data)
-        slot = _Slot(state)
+        slot = _Slot(definition, state)
         before = _slot.set(slot)
         try:
             result = await call_next(replace(ctx, params=params))

@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, ElicitResult, InputRequiredResult
 from pydantic import AnyHttpUrl, BaseModel
 
-from mrtr_flow import DefinitionError, Flow, ask, confirm, flow, step
+from mrtr_flow import DefinitionError, Flow, StepError, ask, confirm, flow, step
 from mrtr_flow.adapters.mcp import add_flows
 from mrtr_flow.seal import KeyRing, parse_keys
 from tests.helpers import KEYS
@@ -421,5 +421,40 @@ def test_a_protocol_error_reaches_the_client_with_its_data() -> None:
                 await session.session.call_tool("book", {"flight": "x"}, allow_input_required=True)
         assert caught.value.error.code == -32021
         assert caught.value.error.data == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+
+    run(main)
+
+
+def test_a_flow_that_is_read_from_inside_another_request_is_refused_and_runs_nothing() -> None:
+    read: list[str] = []
+
+    @flow.resource("bin://{id}")
+    def bin_(id: str) -> Flow[str]:
+        read.append(id)
+        return id if (yield from confirm("Read it?")) else ""
+
+    @flow
+    def reader(context: Context[Any, Any]) -> Flow[str]:
+        async def inner() -> str:
+            return repr(await context.read_resource("bin://1"))
+
+        try:
+            return (yield from step(inner))
+        except StepError as error:
+            return error.type
+
+    async def main() -> None:
+        made = server(bin_, reader)
+
+        @made.tool()
+        async def plain(context: Context[Any, Any]) -> str:
+            return repr(await context.read_resource("bin://1"))
+
+        async with client(made) as connected:
+            result = await connected.call_tool("reader", {})
+            assert result.content[0].text.endswith("MCPError")
+            with pytest.raises(MCPError, match=r"^bin_ asks its client, so only a client can call it$"):
+                await connected.call_tool("plain", {})
+        assert read == []
 
     run(main)
