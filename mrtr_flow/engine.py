@@ -115,16 +115,6 @@ class _Turn:
     link: bytes
 
 
-@dataclass(slots=True)
-class _Replay:
-    """The journal being consumed."""
-
-    journal: Journal
-    at: int = 0
-    client: int = 0
-    server: int = 0
-
-
 class Engine:
     """One run of one flow in one round. `journal` is None in a fresh run."""
 
@@ -137,9 +127,9 @@ class Engine:
         self._made: list[Effect[Any]] = []
         context.run(created.set, self._made)
         self._driven: list[Effect[Any]] = []
-        self._old = _Replay(journal) if journal is not None else None
+        self._old = journal
         self._frontier = journal is None
-        self._new = Journal()
+        self._new = Journal()  # while replaying it is as far as the old one is consumed
         self._chain = [identity.origin]
         self._occurrences: dict[tuple[str, str], int] = {}
         self._keys: set[str] = set()
@@ -179,7 +169,7 @@ class Engine:
 
     def _ended(self, outcome: Returned | Raised) -> Outcome:
         if not self._frontier:
-            old = cast("_Replay", self._old)
+            old = cast("Journal", self._old)
             if isinstance(outcome, Raised) and not isinstance(outcome.error, Exception):
                 raise outcome.error
             did = "returned" if isinstance(outcome, Returned) else f"raised {type(outcome.error).__name__}"
@@ -208,18 +198,15 @@ class Engine:
             raise EffectMisused(f"{self.identity} {foreign(yielded)}, at {self.where()}")
         effect = cast("Any", yielded)
         self._driven.append(effect)
-        members: tuple[Any, ...] = ()
-        if isinstance(effect, Gather):
-            members = effect.questions
-            self._driven.extend(members)
-        elif isinstance(effect, Question):
-            members = (effect,)
         if is_step(effect):
             occurrence = self._occurrence("step", effect.name)
             kind = "step public" if effect.public else "step"
             link = self._link(kind, effect.name, str(occurrence), effect.schema_digest.hex(), "")
             return _Turn(effect, (), occurrence, link)
-        questions = cast("tuple[Question, ...]", members)
+        questions: tuple[Question, ...] = (effect,)
+        if isinstance(effect, Gather):
+            questions = effect.questions
+            self._driven.extend(questions)
         named = {id(question): self._wire_key(question) for question in questions if question.key is not None}
         keys = tuple(named.get(id(question)) or self._wire_key(question) for question in questions)
         parts: list[str] = [effect.kind, str(len(questions))]
@@ -233,13 +220,12 @@ class Engine:
 
     def _wire_key(self, question: Question) -> str:
         """The key itself, or the first free `key~2`, `key~3`: unique in the run."""
-        count = self._occurrence("question", question.name)
-        key = question.name if count == 1 else f"{question.name}~{count}"
-        while key in self._keys:
+        while True:
             count = self._occurrence("question", question.name)
-            key = f"{question.name}~{count}"
-        self._keys.add(key)
-        return key
+            key = question.name if count == 1 else f"{question.name}~{count}"
+            if key not in self._keys:
+                self._keys.add(key)
+                return key
 
     def _link(self, *parts: str) -> bytes:
         return _hash(self._chain[-1], *parts)
@@ -247,22 +233,20 @@ class Engine:
     # ------------------------------------------------------------------ replay
 
     def _replay(self, turn: _Turn) -> Outcome | None:
-        old = cast("_Replay", self._old)
-        total = old.journal.events
-        if old.at == total:
+        old = cast("Journal", self._old)
+        at, last = self._new.events, old.events - 1
+        if at > last:
             self._frontier = True
             if not isinstance(turn.effect, Question | Gather):
                 raise self._diverged(old, f"{turn.effect.label} at {self.where()}")
-            if turn.link[:4] == old.journal.pending:
-                return self._live(turn, old.journal)
+            if turn.link[:4] == old.pending:
+                return self._live(turn, old)
             self.changed = True
             return self._live(turn, None)
-        last = old.at == total - 1
-        if turn.link[: 2 if last else 1] != old.journal.checks[old.at : old.at + (2 if last else 1)]:
+        checked = 2 if at == last else 1
+        if turn.link[:checked] != old.checks[at : at + checked]:
             raise self._diverged(old, f"{turn.effect.label} at {self.where()}")
-        part, position = (
-            (old.journal.server, old.server) if _server_side(turn.effect) else (old.journal.client, old.client)
-        )
+        part, position = _part(old, turn.effect), len(_part(self._new, turn.effect))
         if position == len(part):
             raise self._diverged(old, f"{turn.effect.label} at {self.where()}")
         try:
@@ -271,11 +255,6 @@ class Engine:
             raise self._diverged(
                 old, f"{turn.effect.label} at {self.where()}, which cannot read what was recorded"
             ) from error
-        old.at += 1
-        if _server_side(turn.effect):
-            old.server += 1
-        else:
-            old.client += 1
         return None
 
     def _live(self, turn: _Turn, pending: Journal | None) -> Outcome:
@@ -332,7 +311,7 @@ class Engine:
                 value = cast("Step[Any]", effect).decode(item)
         except _THROWN as error:
             thrown = error
-        (self._new.server if _server_side(effect) else self._new.client).append(data)
+        _part(self._new, effect).append(data)
         self._chain.append(turn.link)
         self._turn = None
         if thrown is None:
@@ -377,19 +356,18 @@ class Engine:
 
     # ------------------------------------------------------------------ errors
 
-    def _diverged(self, old: _Replay, now: str) -> FlowDiverged:
-        journal, total = old.journal, old.journal.events
-        if old.at == total:
-            position = f"the pending question, after {total} events"
+    def _diverged(self, old: Journal, now: str) -> FlowDiverged:
+        new = self._new
+        if new.events == old.events:
+            position = f"the pending question, after {old.events} events"
             recorded = "a question to the client"
         else:
-            position = f"event {old.at + 1} of {total}"
-            left_client, left_server = len(journal.client) - old.client, len(journal.server) - old.server
+            position = f"event {new.events + 1} of {old.events}"
             recorded = (
                 "an answer or a public step result"
-                if not left_server
+                if len(new.server) == len(old.server)
                 else "a step result"
-                if not left_client
+                if len(new.client) == len(old.client)
                 else "an answer or a step result"
             )
         return FlowDiverged(
@@ -403,8 +381,9 @@ _THROWN: Final = (NotAnswered, CapabilityMissing, StepError)
 """Outcomes that are thrown into the flow; anything else that decoding raises is an error."""
 
 
-def _server_side(effect: Effect[Any]) -> bool:
-    return is_step(effect) and not effect.public
+def _part(journal: Journal, effect: Effect[Any]) -> list[bytes]:
+    """The part of a journal an effect's outcome is in."""
+    return journal.server if is_step(effect) and not effect.public else journal.client
 
 
 def _hash(before: bytes, *parts: str) -> bytes:

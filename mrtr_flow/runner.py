@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import logging
 import types
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextvars import copy_context
 from functools import partial
 from typing import Any, Final
@@ -265,38 +265,21 @@ class _Run:
         """Take the answers this round brought, if they are for these questions. None: all are answered, go on."""
         wrong: dict[str, str] = {}
         recorded = list(asking.recorded)
+        askable = {key for key, question in asking.questions.items() if self._declares(question)}
         if asking.pending or self._first_of_fresh_run():
             for index, (key, question) in enumerate(asking.questions.items()):
-                if recorded[index] is None and key in self._responses and self._declares(question):
+                if recorded[index] is None and key in self._responses and key in askable:
                     item = _judge(question, self._responses[key])
                     if isinstance(item, Wrong):
                         wrong[key] = item.reason
                     else:
                         recorded[index] = item
         self._answered = True
-        settled = self._settled(asking, recorded)
+        settled = _settled(asking.questions, recorded, askable)
         if None not in settled:
             self._engine.record(settled if isinstance(asking.effect, Gather) else settled[0])
             return None
-        return self._suspend(asking, recorded, wrong)
-
-    def _settled(self, asking: Asking, recorded: list[Any]) -> list[Any]:
-        """The items with what this request's capabilities settle: what it does not declare cannot be asked.
-
-        If the flow has no other way, nobody is asked the rest of a gather in vain.
-        """
-        questions = list(asking.questions.values())
-        missing = [
-            item is None and not self._declares(question) for item, question in zip(recorded, questions, strict=True)
-        ]
-        vain = any(
-            lacks and question.if_unsupported is RAISE for lacks, question in zip(missing, questions, strict=True)
-        )
-        open_item = UNASKED if vain else None
-        return [
-            MISSING if lacks else open_item if item is None else item
-            for item, lacks in zip(recorded, missing, strict=True)
-        ]
+        return self._suspend(asking, recorded, wrong, askable)
 
     def _declares(self, question: Question) -> bool:
         return wire.declared(self._call.capabilities, question.requires)
@@ -305,7 +288,9 @@ class _Run:
         """Answers without state count only where they cannot skip anything, nor depend on this round alone."""
         return self._journal is None and not (self._answered or self._worked or self._current.used)
 
-    def _suspend(self, asking: Asking, recorded: list[Any], wrong: Mapping[str, str]) -> Round:
+    def _suspend(
+        self, asking: Asking, recorded: list[Any], wrong: Mapping[str, str], askable: Collection[str]
+    ) -> Round:
         old, definition = self._journal, self._definition
         counts = [before + (key in wrong) for key, before in zip(asking.questions, asking.wrong, strict=True)]
         for (key, question), count in zip(asking.questions.items(), counts, strict=True):
@@ -326,7 +311,7 @@ class _Run:
         requests = {
             key: question.request(wrong.get(key))
             for (key, question), item in zip(asking.questions.items(), recorded, strict=True)
-            if item is None and self._declares(question)
+            if item is None and key in askable
         }
         if asking.pending and recorded == asking.recorded and not wrong:
             return InputRequired(requests, self._call.state)  # nothing happened: the same question, the same token
@@ -374,6 +359,21 @@ class _Run:
                 return runner.fail(told, runner.sorry, "flow_failed", error)
             case _:
                 raise error
+
+
+def _settled(questions: Mapping[str, Question], recorded: list[Any], askable: Collection[str]) -> list[Any]:
+    """The items with what this request's capabilities settle: what it does not declare cannot be asked.
+
+    If the flow has no other way, nobody is asked the rest of a gather in vain.
+    """
+    unasked = {key for key, item in zip(questions, recorded, strict=True) if item is None}
+    missing = unasked - set(askable)
+    vain = any(questions[key].if_unsupported is RAISE for key in missing)
+    open_item = UNASKED if vain else None
+    return [
+        MISSING if key in missing else open_item if item is None else item
+        for key, item in zip(questions, recorded, strict=True)
+    ]
 
 
 def _judge(question: Question, response: Mapping[str, Any]) -> Any:
