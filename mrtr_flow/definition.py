@@ -199,6 +199,10 @@ class Definition(Generic[P, F_co]):
         """What a request for this flow names: the tool's or prompt's name, or the resource's URI."""
         return self.name
 
+    def sent(self, arguments: Any) -> Any:
+        """What counts of a request's `arguments`; a token is bound to it."""
+        return arguments
+
     def given(self, target: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments a request gives the flow."""
         return arguments
@@ -271,6 +275,9 @@ class ResourceDefinition(Definition[P, F_co]):
                 f"not empty, lead out of no directory and do not hold what separates them in {self.template}"
             )
         return uri
+
+    def sent(self, arguments: Any) -> None:
+        """Nothing: a URI says it all."""
 
     def given(self, target: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return self.template.match(target) or {}

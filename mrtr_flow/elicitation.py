@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import builtins
 import re
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Never, TypeVar, cast, overload
@@ -39,9 +40,9 @@ class _Elicitation(Question):
             return CANCELLED
         return self.accept(response.get("content")) if action == "accept" else OTHER_KIND
 
+    @abstractmethod
     def accept(self, content: Any) -> Any:
         """The item for an accept with this content, or `Wrong`."""
-        raise NotImplementedError
 
     def _elicit(self, reason: str | None, **params: Any) -> dict[str, Any]:
         message = self.text if reason is None else f"{self.text}\n(The last answer was not taken: {reason}.)"

@@ -52,7 +52,7 @@ def unwind(flow: Driven, context: Context, name: str) -> Generator[Any, Any, Unw
         except BaseExceptionGroup:
             unwound.fault = f"{name} {_GROUP}"
             return unwound
-        except Exception as error:
+        except Exception as error:  # the author's `finally` may raise anything
             unwound.fault = f"{name} raised {type(error).__name__} at {raised_at(error)} {_FAILS}"
             return unwound
         if isinstance(yielded, effects.Effect):
@@ -90,6 +90,7 @@ def _coroutine(flow: Any) -> Coroutine[Any, Any, Any]:
 
 
 def place(flow: Any) -> str:
+    """Where a flow is suspended: `file:line in flow > helper`."""
     names: list[str] = []
     place = "an unknown line"
     while flow is not None:
@@ -103,6 +104,7 @@ def place(flow: Any) -> str:
 
 
 def raised_at(error: BaseException) -> str:
+    """`file:line` of the innermost frame an exception came from."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -135,9 +137,8 @@ def foreign(yielded: Any) -> str:
     return f"yielded a {kind}: a flow yields effects such as ask(...) and step(...)"
 
 
-def _cancel(yielded: Any) -> str:
-    """Stop foreign work that has already started, as far as that can be done; returns its name."""
+def _cancel(yielded: Any) -> None:
+    """Stop foreign work that has already started, as far as that can be done."""
     cancel = getattr(yielded, "cancel", None)
     if callable(cancel):
         cancel()
-    return type(yielded).__name__

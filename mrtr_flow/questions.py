@@ -14,6 +14,7 @@ that holds no answer. Content of a decline or cancel is ignored. Nothing but an 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, TypeVar, cast, overload
@@ -89,7 +90,7 @@ OTHER_KIND: Final = Wrong("it answers another kind of question")
 
 
 @dataclass(frozen=True, eq=False)
-class Question(Effect[Any]):
+class Question(Effect[Any], ABC):
     """An effect the client answers. `key` is what the author gave, or None; `text` is what the answerer consents to.
 
     `if_declined` and `if_unsupported` are values to go on with instead of raising. `attempts` counts answers in all.
@@ -133,21 +134,21 @@ class Question(Effect[Any]):
         return b""
 
     @property
+    @abstractmethod
     def requires(self) -> dict[str, Any]:
         """The `ClientCapabilities` the question needs (spec: MRTR, server requirement 7)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def request(self, reason: str | None = None) -> dict[str, Any]:
         """The entry of `inputRequests`; `reason` says why the last answer was not taken."""
-        raise NotImplementedError
 
+    @abstractmethod
     def judge(self, response: Mapping[str, Any]) -> Any:
         """An entry of `inputResponses` as the item to record, or `Wrong`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def value(self, recorded: Any) -> Any:
         """What an accepted item is worth in the flow."""
-        raise NotImplementedError
 
     def decode(self, recorded: Any, key: str) -> Any:
         """What any item is worth in the flow; raises what is to be thrown into it."""

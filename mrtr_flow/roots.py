@@ -35,6 +35,11 @@ ROOTS: Final = compile_schema(
 )
 
 
+def is_root(value: Any) -> bool:
+    """Whether a client's value is a Root of the protocol's schema."""
+    return is_object(value) and isinstance(value.get("uri"), str) and isinstance(value.get("name"), str | None)
+
+
 @dataclass(frozen=True, eq=False)
 class ListRoots(Question):
     """The client's roots."""
@@ -57,7 +62,7 @@ class ListRoots(Question):
         roots = response.get("roots")
         if not is_array(roots):
             return OTHER_KIND
-        if not all(is_object(root) and isinstance(root.get("uri"), str) for root in roots):
+        if not all(map(is_root, roots)):
             return Wrong("a root has no uri")
         names = [{name: root[name] for name in ("uri", "name") if isinstance(root.get(name), str)} for root in roots]
         return ROOTS.pack(names)

@@ -77,7 +77,7 @@ class Runner:
         arguments or answers outside the schema, a missing capability. Every other error of the flow is `Failed`.
         """
         definition = self.definition
-        arguments, canonical = wire.canonical(call.arguments)
+        arguments, canonical = wire.canonical(definition.sent(call.arguments))
         responses = wire.responses_of(call.responses)
         binding = Binding(call.method, call.target, canonical, call.principal)
         now = self._clock()
@@ -99,7 +99,7 @@ class Runner:
             return self.fail(f"{definition.label}: {error}", text, "too_large", error)
         except FlowError as error:
             return self.fail(f"{definition.label}: {error}", self.sorry, "flow_failed", error)
-        except Exception as error:
+        except Exception as error:  # an author's type, default or validator may raise anything: no client sees it
             told = f"{definition.label} failed: {type(error).__name__} at {raised_at(error)}"
             return self.fail(told, self.sorry, "flow_failed", error)
 
@@ -234,7 +234,7 @@ class _Run:
                 result = await anyio.to_thread.run_sync(partial(step.fn, *args, **kwargs))
                 if inspect.isawaitable(result):
                     result = await result
-        except Exception as error:
+        except Exception as error:  # whatever a step raises is its outcome, and is recorded
             _log.info("%s of %s raised %s at %s", step.label, definition.label, type(error).__name__, raised_at(error))
             self._failure = error
             item = step.failure(error)

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from mrtr_flow.errors import INVALID_PARAMS, MISSING_CAPABILITY, ProtocolError
 from mrtr_flow.plain import MAX_DEPTH, is_array, is_object
+from mrtr_flow.roots import is_root
 from mrtr_flow.sampling import is_completion
 
 __all__ = (
@@ -100,12 +101,8 @@ def _known_shape(entry: Mapping[str, Any]) -> bool:
         return content is None or (is_object(content) and all(map(_known_value, content.values())))
     roots = entry.get("roots")
     if is_array(roots):
-        return all(map(_is_root, roots))
+        return all(map(is_root, roots))
     return is_completion(entry)
-
-
-def _is_root(root: Any) -> bool:
-    return is_object(root) and isinstance(root.get("uri"), str) and isinstance(root.get("name"), str | None)
 
 
 def _known_value(value: Any) -> bool:

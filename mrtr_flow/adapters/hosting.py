@@ -16,7 +16,7 @@ from mrtr_flow.plain import is_object
 from mrtr_flow.runner import Runner
 from mrtr_flow.seal import KeyRing, parse_keys
 
-__all__ = ("KEYS_VARIABLE", "FlowHost", "Keys", "key_ring")
+__all__ = ("KEYS_VARIABLE", "FlowHost", "Keys", "key_ring", "target_of")
 
 KEYS_VARIABLE: Final = "MRTR_KEYS"
 _log = logging.getLogger("mrtr_flow")
@@ -38,6 +38,12 @@ def key_ring(keys: Keys | None, audience: str) -> KeyRing:
             "server has keys but no name; name it, or give audience=, so that it refuses other servers' tokens"
         )
     return KeyRing(parse_keys(keys) if isinstance(keys, str) else keys, audience=audience)
+
+
+def target_of(method: str, params: Mapping[str, Any]) -> str | None:
+    """The name or URI a request names, or None. Params are not trusted."""
+    target = params.get("uri" if method == "resources/read" else "name")
+    return target if isinstance(target, str) else None
 
 
 class FlowHost:
@@ -64,9 +70,9 @@ class FlowHost:
         return [results.listed(runner.definition) for (of, _), runner in self._runners.items() if of == method]
 
     def find(self, method: str, params: Mapping[str, Any]) -> tuple[Runner, str] | None:
-        """The runner a request is for and the target it names, or None. Params are not trusted."""
-        target = params.get("uri" if method == "resources/read" else "name")
-        if not isinstance(target, str):
+        """The runner a request is for and the target it names, or None."""
+        target = target_of(method, params)
+        if target is None:
             return None
         if method != "resources/read":
             runner = self._runners.get((method, target))
@@ -96,7 +102,7 @@ class FlowHost:
         call = Call(
             method=method,
             target=target,
-            arguments=None if method == "resources/read" else params.get("arguments"),
+            arguments=params.get("arguments"),
             state=params.get("requestState"),
             responses=params.get("inputResponses"),
             capabilities=capabilities,
@@ -112,7 +118,7 @@ class FlowHost:
                     return results.complete(definition, target, value)
                 except NotRecordable as error:
                     _log.error("result of %s is not of its declared type: %s", definition.label, error)
-                    return results.failed(definition, f"{definition.failure} {definition.name}", "flow_failed")
+                    return results.failed(definition, runner.sorry, "flow_failed")
             case Failed(text, reason):
                 return results.failed(definition, text, reason)
 

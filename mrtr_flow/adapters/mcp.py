@@ -37,7 +37,7 @@ from mcp_types.methods import is_input_required
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from mrtr_flow import wire
-from mrtr_flow.adapters.hosting import KEYS_VARIABLE, FlowHost, Keys, key_ring
+from mrtr_flow.adapters.hosting import KEYS_VARIABLE, FlowHost, Keys, key_ring, target_of
 from mrtr_flow.definition import Definition
 from mrtr_flow.errors import DefinitionError, ProtocolError
 from mrtr_flow.results import PRIVATE, listed, tool_error
@@ -288,9 +288,9 @@ class _Unsealed:
         return {**wired, **PRIVATE} if slot.private else wired
 
     def _entry(self, method: str, params: Mapping[str, Any]) -> object:
-        """What the SDK has registered for a request, found as it finds it. Params are not trusted."""
-        target = params.get("uri" if method == "resources/read" else "name")
-        if not isinstance(target, str):
+        """What the SDK has registered for a request, found as it finds it."""
+        target = target_of(method, params)
+        if target is None:
             return None
         if method == "tools/call":
             return self._server._tool_manager.get_tool(target)

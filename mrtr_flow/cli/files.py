@@ -44,7 +44,7 @@ def flows_in(file: Path) -> list[Definition[..., Any]]:
     try:
         with redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
-    except Exception as error:
+    except Exception as error:  # the file is the author's, and may raise anything
         raise FileError(f"file {str(file)!r} does not import:\n{_own_frames(error)}") from None
     values: list[Any] = list(vars(module).values())
     found: list[Definition[..., Any]] = [

@@ -164,11 +164,10 @@ class FlowTester:
         After that error the tester is where it was before.
         """
         given = self.arguments if arguments is ... else arguments
-        method = self.definition.method
         call = Call(
-            method=method,
+            method=self.definition.method,
             target=self.definition.target(given or {}),
-            arguments=None if method == "resources/read" else json.loads(json.dumps(given)),
+            arguments=json.loads(json.dumps(given)),
             state=self.state if state is ... else state,
             responses=json.loads(json.dumps(responses)),
             capabilities=self.capabilities,

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from mrtr_flow import Declined, Flow, ask, ask_url, confirm, flow, gather, list_roots, sample, step
+from mrtr_flow import Declined, Flow, StepError, ask, ask_url, confirm, flow, gather, list_roots, sample, step
 from mrtr_flow.journal import Journal, unpack
 from mrtr_flow.seal import Binding, KeyRing
 from mrtr_flow.testing import FlowTester
@@ -90,7 +90,7 @@ def worked() -> Flow[str]:
     seen = [str((yield from step(quote).options(public=True))), str((yield from step(secret)))]
     try:
         yield from step(refuse)
-    except Exception as error:
+    except StepError as error:
         seen.append(str(error))
     return "".join(seen) + (yield from ask("Go on?", str))
 
@@ -160,7 +160,7 @@ def play(definition: Any, arguments: dict[str, Any] | None = None, **options: An
 
 def vector(name: str, tester: FlowTester) -> dict[str, Any]:
     method = tester.definition.method
-    arguments = {} if method == "resources/read" else tester.arguments
+    arguments = tester.definition.sent(tester.arguments) or {}
     target = tester.definition.target(tester.arguments)
     binding = Binding(method, target, canonical(arguments)[1], tester.principal)
     opened = KeyRing([("golden", SECRET)], audience=AUDIENCE).open(tester.state, binding, START)
