@@ -20,8 +20,9 @@ from mrtr_flow.engine import Identity
 from mrtr_flow.errors import DefinitionError, FlowError
 from mrtr_flow.frames import Driven
 from mrtr_flow.grammar import resolve
+from mrtr_flow.output import Output
 from mrtr_flow.reply import holds_reply
-from mrtr_flow.schema import Output, Parameters, type_hints, type_name
+from mrtr_flow.schema import Parameters, type_hints, type_name
 from mrtr_flow.seal import SEMANTICS
 from mrtr_flow.source import check_kind, check_undriven
 from mrtr_flow.steps import host_class

@@ -12,6 +12,7 @@ from mrtr_flow.errors import INTERNAL_ERROR, INVALID_PARAMS, NotRecordable, Prot
 from mrtr_flow.plain import fresh, is_array, is_object
 from mrtr_flow.reply import Reply, reply_of
 from mrtr_flow.schema import to_plain
+from mrtr_flow.shapes import BLOCK_TEXTS
 
 __all__ = ("PRIVATE", "complete", "failed", "input_required", "listed", "tool_error")
 
@@ -20,15 +21,6 @@ PRIVATE: Final[Mapping[str, Any]] = {"ttlMs": 0, "cacheScope": "private"}
 
 # a failure of the host's own making; every other reason lies with the request
 _OURS: Final = ("flow_failed", "step_failed")
-
-# the texts a content block must have, by its type (spec: schema, ContentBlock)
-_BLOCKS: Final[Mapping[str, tuple[str, ...]]] = {
-    "text": ("text",),
-    "image": ("data", "mimeType"),
-    "audio": ("data", "mimeType"),
-    "resource_link": ("uri", "name"),
-    "resource": ("uri", "text or blob"),
-}
 
 
 def listed(definition: Definition[..., Any]) -> dict[str, Any]:
@@ -103,11 +95,13 @@ def _message(value: Any) -> dict[str, Any]:
 
 def _check_block(block: Mapping[str, Any]) -> None:
     kind = block.get("type")
-    if not isinstance(kind, str) or kind not in _BLOCKS:
-        raise NotRecordable(f"a prompt returned a content block with another type than {', '.join(_BLOCKS)}; use one")
+    if not isinstance(kind, str) or kind not in BLOCK_TEXTS:
+        raise NotRecordable(
+            f"a prompt returned a content block with another type than {', '.join(BLOCK_TEXTS)}; use one"
+        )
     holder = block.get("resource") if kind == "resource" else block
     texts = {name for name, item in holder.items() if isinstance(item, str)} if is_object(holder) else set[str]()
-    lacks = [need for need in _BLOCKS[kind] if texts.isdisjoint(need.split(" or "))]
+    lacks = [need for need in BLOCK_TEXTS[kind] if texts.isdisjoint(need.split(" or "))]
     if lacks:
         place = "a resource block whose resource has" if kind == "resource" else f"a content block of type {kind} with"
         raise NotRecordable(f"a prompt returned {place} no {' and no '.join(lacks)}; give it as text")

@@ -11,8 +11,9 @@ import typing_extensions
 
 from mrtr_flow.effects import Effect, made_at
 from mrtr_flow.packing import compile_schema
-from mrtr_flow.plain import is_array, is_object
+from mrtr_flow.plain import is_array
 from mrtr_flow.questions import LONG_ANSWER, OTHER_KIND, RAISE, Question, Raise, Wrong
+from mrtr_flow.shapes import is_root
 
 __all__ = ("ListRoots", "Root", "list_roots")
 
@@ -33,11 +34,6 @@ ROOTS: Final = compile_schema(
         "items": {"type": "object", "properties": {"uri": {"type": "string"}, "name": {"type": "string"}}},
     }
 )
-
-
-def is_root(value: Any) -> bool:
-    """Whether a client's value is a Root of the protocol's schema."""
-    return is_object(value) and isinstance(value.get("uri"), str) and isinstance(value.get("name"), str | None)
 
 
 @dataclass(frozen=True, eq=False)

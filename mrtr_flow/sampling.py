@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal, Never, TypeAlias, cast
 
@@ -16,6 +16,19 @@ from mrtr_flow.errors import DefinitionError, NotRecordable
 from mrtr_flow.packing import compile_schema
 from mrtr_flow.plain import check_plain, is_array, is_object
 from mrtr_flow.questions import ATTEMPTS, LONG_ANSWER, OTHER_KIND, RAISE, Question, Raise, Wrong
+from mrtr_flow.shapes import (
+    BLOCKS,
+    MESSAGE,
+    ROLE,
+    Check,
+    is_completion,
+    is_number,
+    is_share,
+    is_text,
+    list_of,
+    object_of,
+    one_of,
+)
 
 __all__ = ("Sample", "Sampled", "sample")
 
@@ -23,84 +36,6 @@ U = typing_extensions.TypeVar("U", default=Never)
 Message: TypeAlias = Mapping[str, Any]
 """A SamplingMessage: `{"role": "user" | "assistant", "content": text, block or list of blocks}`."""
 
-Check: TypeAlias = Callable[[Any], bool]
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_share(value: Any) -> bool:
-    return _is_number(value) and 0 <= value <= 1
-
-
-def _one_of(*values: str) -> Check:
-    return lambda value: isinstance(value, str) and value in values
-
-
-def _either(first: Check, second: Check) -> Check:
-    return lambda value: first(value) or second(value)
-
-
-def _list_of(check: Check) -> Check:
-    return lambda value: is_array(value) and all(map(check, value))
-
-
-def _object(needs: Mapping[str, Check], may: Mapping[str, Check]) -> Check:
-    """Objects with the members `needs`; those of `may` can be absent or null, and others are ignored."""
-
-    def check(value: Any) -> bool:
-        return (
-            is_object(value)
-            and all(name in value and fits(value[name]) for name, fits in needs.items())
-            and all(value.get(name) is None or fits(value[name]) for name, fits in may.items())
-        )
-
-    return check
-
-
-def _block_of(kinds: Mapping[str, Check]) -> Check:
-    return lambda value: (
-        is_object(value) and isinstance(kind := value.get("type"), str) and kind in kinds and kinds[kind](value)
-    )
-
-
-# the shapes of the protocol's schema, as far as it demands them
-_ROLE: Final = _one_of("user", "assistant")
-_ANNOTATIONS: Final = _object({}, {"audience": _list_of(_ROLE), "priority": _is_share, "lastModified": _is_text})
-_ANY_BLOCK: Final[Mapping[str, Check]] = {"_meta": is_object, "annotations": _ANNOTATIONS}
-_MEDIA: Final[Mapping[str, Check]] = {
-    "text": _object({"text": _is_text}, _ANY_BLOCK),
-    "image": _object({"data": _is_text, "mimeType": _is_text}, _ANY_BLOCK),
-    "audio": _object({"data": _is_text, "mimeType": _is_text}, _ANY_BLOCK),
-}
-_RESOURCE: Final = _either(
-    _object({"uri": _is_text, "text": _is_text}, {"mimeType": _is_text}),
-    _object({"uri": _is_text, "blob": _is_text}, {"mimeType": _is_text}),
-)
-_RESULT_BLOCK: Final = _block_of(
-    {
-        **_MEDIA,
-        "resource_link": _object({"name": _is_text, "uri": _is_text}, _ANY_BLOCK),
-        "resource": _object({"resource": _RESOURCE}, _ANY_BLOCK),
-    }
-)
-_BLOCKS: Final[Mapping[str, Check]] = {
-    **_MEDIA,
-    "tool_use": _object({"id": _is_text, "name": _is_text, "input": is_object}, {"_meta": is_object}),
-    "tool_result": _object(
-        {"toolUseId": _is_text, "content": _list_of(_RESULT_BLOCK)},
-        {"_meta": is_object, "isError": lambda value: isinstance(value, bool)},
-    ),
-}
-_CONTENT: Final = _either(_block_of(_BLOCKS), _list_of(_block_of(_BLOCKS)))
-_MESSAGE: Final = _object({"role": _ROLE, "content": _CONTENT}, {"_meta": is_object})
-is_completion: Final = _object({"role": _ROLE, "content": _CONTENT, "model": _is_text}, {"stopReason": _is_text})
-"""Whether a client's answer is a CreateMessageResult of the schema."""
 RESULT: Final = compile_schema(
     {
         "type": "object",
@@ -110,7 +45,7 @@ RESULT: Final = compile_schema(
                 "items": {
                     "type": "object",
                     "properties": {
-                        "type": {"enum": list(_BLOCKS)},
+                        "type": {"enum": list(BLOCKS)},
                         "text": {"type": "string"},
                         "data": {"type": "string"},
                         "mimeType": {"type": "string"},
@@ -243,30 +178,30 @@ def sample(
     return Sample(key, text, params=params, attempts=attempts, if_unsupported=if_unsupported, origin=made_at())
 
 
-_PREFERENCES: Final = _object(
+_PREFERENCES: Final = object_of(
     {},
     {
-        "hints": _list_of(_object({}, {"name": _is_text})),
-        "costPriority": _is_share,
-        "speedPriority": _is_share,
-        "intelligencePriority": _is_share,
+        "hints": list_of(object_of({}, {"name": is_text})),
+        "costPriority": is_share,
+        "speedPriority": is_share,
+        "intelligencePriority": is_share,
     },
 )
-_TOOL: Final = _object({"name": _is_text, "inputSchema": _object({"type": _one_of("object")}, {})}, {})
+_TOOL: Final = object_of({"name": is_text, "inputSchema": object_of({"type": one_of("object")}, {})}, {})
 _PARAMETERS: Final[Mapping[str, tuple[str, Check, str]]] = {
     "max_tokens": ("maxTokens", lambda value: type(value) is int and value >= 1, "a whole number, 1 or more"),
-    "system_prompt": ("systemPrompt", _is_text, "text"),
-    "temperature": ("temperature", _is_number, "a number"),
-    "stop_sequences": ("stopSequences", _list_of(_is_text), "a list of texts"),
+    "system_prompt": ("systemPrompt", is_text, "text"),
+    "temperature": ("temperature", is_number, "a number"),
+    "stop_sequences": ("stopSequences", list_of(is_text), "a list of texts"),
     "model_preferences": ("modelPreferences", _PREFERENCES, "hints, and priorities from 0 to 1"),
     "include_context": (
         "includeContext",
-        _one_of("none", "thisServer", "allServers"),
+        one_of("none", "thisServer", "allServers"),
         "none, thisServer or allServers",
     ),
     "metadata": ("metadata", is_object, "a dict"),
-    "tools": ("tools", _list_of(_TOOL), "a list of the protocol's tools, each with name and inputSchema"),
-    "tool_choice": ("toolChoice", _one_of("auto", "required", "none"), "auto, required or none"),
+    "tools": ("tools", list_of(_TOOL), "a list of the protocol's tools, each with name and inputSchema"),
+    "tool_choice": ("toolChoice", one_of("auto", "required", "none"), "auto, required or none"),
 }
 """By the name in Python: the name on the wire, what the protocol takes, and that in words."""
 
@@ -286,9 +221,9 @@ def _messages(messages: Any) -> list[dict[str, Any]]:
     for number, message in enumerate(messages, start=1):
         if is_object(message) and isinstance(message.get("content"), str):
             message = {**message, "content": {"type": "text", "text": message["content"]}}
-        if not is_object(message) or not _ROLE(message.get("role")):
+        if not is_object(message) or not ROLE(message.get("role")):
             raise DefinitionError(f"message {number} of sample has no role; give user or assistant")
-        if not _MESSAGE(message):
+        if not MESSAGE(message):
             raise DefinitionError(
                 f"message {number} of sample has content the protocol does not know; give text, a block or a list of "
                 "blocks"

@@ -18,7 +18,7 @@ import json
 import sys
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Generic, TypeVar, Union, cast, get_args, get_origin
@@ -32,14 +32,22 @@ from pydantic_core import SchemaError, core_schema, to_jsonable_python
 from mrtr_flow.errors import DefinitionError, FlowError, NotRecordable
 from mrtr_flow.fidelity import difference
 from mrtr_flow.packing import ANY, Packing, compile_schema
-from mrtr_flow.plain import check_plain, fresh, is_object
-from mrtr_flow.reply import Reply, holds_reply, reply_of
+from mrtr_flow.plain import check_plain, fresh
 
-__all__ = ("Invalid", "Output", "Parameters", "Shape", "shape_of", "to_plain", "type_hints", "type_name")
+__all__ = (
+    "Invalid",
+    "Parameters",
+    "Shape",
+    "is_object_type",
+    "shape_of",
+    "tags_of",
+    "to_plain",
+    "type_hints",
+    "type_name",
+)
 
 T = TypeVar("T")
 _UNUSABLE = (PydanticUserError, SchemaError, NameError, TypeError, ValueError, RecursionError)
-_BLOCK_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
 
 
 class Invalid(FlowError):
@@ -257,60 +265,6 @@ class Parameters:
         return {name: getattr(model, field) for field, name in self._names.items()}
 
 
-class Output:
-    """What a flow returns, as a tool result. Scalars, lists and unions are wrapped as `{"result": ...}`."""
-
-    def __init__(self, annotation: Any) -> None:
-        self.json_schema: dict[str, Any] | None = None
-        self._shape: Shape[Any] | None = None
-        self._wrapped = False
-        name = type_name(annotation)
-        if get_origin(annotation) is Reply:
-            annotation = get_args(annotation)[0]
-            if _is_blocks(annotation):
-                raise DefinitionError(
-                    f"result type {name} has content blocks for its value, which is structured content; "
-                    "return the blocks without a Reply"
-                )
-        if annotation is not Reply and holds_reply(annotation):
-            raise DefinitionError(
-                f"result type {name} has a Reply inside another type; annotate Flow[Reply[...]], put the other types "
-                "inside it, and return a Reply in every case"
-            )
-        if annotation in (Any, Reply) or _is_blocks(annotation):
-            return
-        self._shape = Shape(annotation)
-        schema = self._shape.json_schema("serialization")
-        defs = schema.get("$defs", {})
-        root = {**defs[schema["$ref"].rpartition("/")[2]], "$defs": defs} if "$ref" in schema else schema
-        self._wrapped = not _is_object(annotation) or root.get("type") != "object"
-        if self._wrapped:
-            schema = {key: value for key, value in schema.items() if key != "$defs"}
-            root = {"type": "object", "properties": {"result": schema}, "required": ["result"]}
-            if defs:
-                root["$defs"] = defs
-        self.json_schema = root
-
-    def encode(self, value: Any) -> tuple[list[dict[str, Any]], Any]:
-        """`(content blocks, structured content or None)` of a CallToolResult. Raises `NotRecordable`."""
-        said = isinstance(value, Reply)
-        reply = reply_of(value)
-        value = reply.value
-        try:
-            blocks = _blocks(reply.text if said else value)
-        except RecursionError:
-            raise NotRecordable("result is a list inside itself, or nested too deep; return a flatter one") from None
-        if reply.is_error:
-            return blocks, None
-        if self._shape is not None:
-            plain = self._shape.render(value)
-            return blocks, {"result": plain} if self._wrapped else plain
-        if not said or value is None:
-            return blocks, None
-        plain = to_plain(value, keep_none=True)  # the text does not tell it
-        return blocks, plain if is_object(plain) else {"result": plain}
-
-
 def _readable(annotation: Any) -> Any:
     """pydantic refuses `typing.TypedDict` below Python 3.12: the same type, spelled with typing_extensions."""
     if sys.version_info >= (3, 12):
@@ -341,10 +295,10 @@ def _with_readable_arguments(annotation: Any) -> Any:
     return spelled(tuple(map(_readable, args))) if args and spelled is not None else annotation
 
 
-def _is_object(annotation: Any) -> bool:
+def is_object_type(annotation: Any) -> bool:
     """Whether values of the type are JSON objects by themselves (and so need no wrapping in a tool result)."""
     if get_origin(annotation) is Annotated:
-        return _is_object(get_args(annotation)[0])
+        return is_object_type(get_args(annotation)[0])
     if get_origin(annotation) is dict:
         return get_args(annotation)[0] is str
     if not isinstance(annotation, type):
@@ -353,28 +307,12 @@ def _is_object(annotation: Any) -> bool:
     return issubclass(kind, BaseModel) or dataclasses.is_dataclass(kind) or typing.is_typeddict(kind)
 
 
-def _is_blocks(annotation: Any) -> bool:
-    """Whether the type is an MCP content block, or a list or union of them: read by the model, not structured."""
-    if get_origin(annotation) in (list, tuple, Sequence, Annotated, Union, types.UnionType):
-        return any(map(_is_blocks, get_args(annotation)))
+def tags_of(annotation: Any) -> tuple[Any, ...]:
+    """What a model allows for its member `type`: nothing, if the type is no model or has no such literal."""
     if not isinstance(annotation, type) or not issubclass(annotation, BaseModel):
-        return False
+        return ()
     tag = annotation.model_fields.get("type")
-    return tag is not None and not _BLOCK_TYPES.isdisjoint(get_args(tag.annotation))
-
-
-def _blocks(value: Any) -> list[dict[str, Any]]:
-    """The content of a tool result: text as it is, content blocks as they are, anything else as indented JSON."""
-    if value is None:
-        return []
-    if isinstance(value, list | tuple):
-        return [block for item in cast("Sequence[Any]", value) for block in _blocks(item)]
-    if isinstance(value, BaseModel) and _is_blocks(type(value)):
-        return [to_plain(value)]
-    if isinstance(value, str):
-        return [{"type": "text", "text": value}]
-    plain = to_plain(value, keep_none=True)
-    return [{"type": "text", "text": json.dumps(plain, indent=2, ensure_ascii=False)}]
+    return () if tag is None else get_args(tag.annotation)
 
 
 def to_plain(value: Any, *, keep_none: bool = False) -> Any:

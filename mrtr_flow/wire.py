@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from mrtr_flow.errors import INVALID_PARAMS, MISSING_CAPABILITY, ProtocolError
 from mrtr_flow.plain import MAX_DEPTH, is_array, is_object
-from mrtr_flow.roots import is_root
-from mrtr_flow.sampling import is_completion
+from mrtr_flow.shapes import is_completion, is_root
 
 __all__ = (
     "canonical",

@@ -19,10 +19,12 @@ ROOT: Final = Path(__file__).resolve().parent.parent / PACKAGE
 ORDER: Final = (
     "errors",
     "plain",
+    "shapes",
     "packing",
     "fidelity",
-    "reply",
     "schema",
+    "reply",
+    "output",
     "grammar",
     "form",
     "effects",
